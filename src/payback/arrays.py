@@ -1,0 +1,108 @@
+"""What the core asks of an array library: its namespace, its dtypes, and whether values can be looked at.
+
+NumPy takes the short way through every function here: it is the library people step through one
+transition at a time, where a microsecond counts.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import array_api_compat
+import numpy as np
+
+Array = Any
+"""A NumPy, Torch or JAX array."""
+
+
+def namespace(*arrays: Array) -> Any:
+    """Return the array-API namespace the arrays share; refuse a mixture of libraries."""
+    for x in arrays:
+        if type(x) is not np.ndarray:
+            break
+    else:
+        return np
+    # NumPy arrays are constants to JAX: its functions take them as they are.
+    others = [x for x in arrays if not isinstance(x, (np.ndarray, np.generic))]
+    if others and all(array_api_compat.is_jax_array(x) for x in others):
+        return array_api_compat.array_namespace(*others)
+    try:
+        return array_api_compat.array_namespace(*arrays)
+    except TypeError:
+        kinds = ", ".join(dict.fromkeys(f"{type(x).__module__}.{type(x).__qualname__}" for x in arrays))
+        raise TypeError(
+            f"rewards, flags and state must be arrays of one library (NumPy, Torch or JAX), got {kinds}; "
+            "convert them first, e.g. with numpy.asarray, and make the state with init(example) of the same library"
+        ) from None
+
+
+def float_dtype(xp: Any, x: Array) -> Any:
+    """Return the dtype in which `x` is shaped: its own, or the library's default where it holds integers."""
+    if xp is np:
+        return x.dtype if x.dtype.kind == "f" else np.dtype(np.float64)
+    if xp.isdtype(x.dtype, "real floating"):
+        return x.dtype
+    return xp.asarray(0.0).dtype
+
+
+def wide_dtype(xp: Any) -> Any:
+    """Return the widest float for sums that outlive episodes: float64, or JAX's default where x64 is off."""
+    if array_api_compat.is_jax_namespace(xp):
+        return xp.result_type(float)
+    return xp.float64
+
+
+def as_floats(xp: Any, x: Array, dtype: Any) -> Array:
+    """Return integers as `dtype`; floats stay as they are."""
+    if x.dtype == dtype:
+        return x
+    return xp.astype(x, dtype) if not _is_floating(xp, x) else x
+
+
+def as_flags(xp: Any, x: Array) -> Array:
+    """Return 0/1 numbers as booleans; booleans stay as they are."""
+    if x.dtype == (np.bool_ if xp is np else xp.bool):
+        return x
+    return xp.astype(x, np.bool_ if xp is np else xp.bool)
+
+
+def constant(xp: Any, values: np.ndarray, like: Array) -> Array:
+    """Return `values` in the library, dtype and device of `like`."""
+    if xp is np:
+        return values.astype(like.dtype, copy=False)
+    if array_api_compat.is_jax_namespace(xp):
+        return xp.asarray(values, dtype=like.dtype)
+    return xp.asarray(values, dtype=like.dtype, device=array_api_compat.device(like))
+
+
+def can_look(xp: Any, x: Array) -> bool:
+    """Whether values may be looked at: eager NumPy or CPU Torch.
+
+    Not JAX, where a look breaks `jit` and stalls an accelerator, nor Torch on a device or under `compile`.
+    """
+    if xp is np:
+        return True
+    if not array_api_compat.is_torch_array(x) or x.device.type != "cpu":
+        return False
+    torch = sys.modules["torch"]
+    return not torch.compiler.is_compiling() and not torch._C._functorch.is_functorch_wrapped_tensor(x)
+
+
+def first_not_finite(xp: Any, x: Array) -> tuple[int, ...] | None:
+    """Return the index of the first NaN or infinity in `x`, or None."""
+    if xp is np and x.dtype.kind == "f":
+        # x·x is finite for any harmless x and costs one pass without a temporary; an overflow of the
+        # square itself only sends us to the slow look below.
+        flat = x.reshape(-1)
+        if math.isfinite(flat.dot(flat)):
+            return None
+    elif xp is not np and bool(xp.all(xp.isfinite(x))):
+        return None
+    bad = np.argwhere(~np.isfinite(np.asarray(x.detach() if hasattr(x, "detach") else x)))
+    return tuple(int(i) for i in bad[0]) if len(bad) else None
+
+
+def _is_floating(xp: Any, x: Array) -> bool:
+    return x.dtype.kind == "f" if xp is np else xp.isdtype(x.dtype, "real floating")

@@ -1,0 +1,136 @@
+"""Loans repaid all at once: the mechanism behind `match_at_end` and `match_when`.
+
+The debt Σ_i γ^(i−t) F_i grows as γ⁻ᵗ. It is kept as S = Σ_i γ^i F_i, valued at the step after the last
+repayment, and multiplied by γ⁻ᵗ only when it is due: the interest is then one exponential, where repeated
+division by a rounded γ would drift by t roundings.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from payback.arrays import Array, as_flags, can_look, first_not_finite, float_dtype, namespace
+from payback.blocks import invalid_only_between_episodes, lump_block
+from payback.inputs import InterestWarning, fit_state, read_state, read_step
+from payback.transform import RewardTransform
+
+LONG_EPISODE = 10_000
+"""Episodes up to this length are within reach: `init` warns when one would overflow."""
+
+
+class LumpState(NamedTuple):
+    """The loans of each episode, in one sum."""
+
+    lent: Array
+    """(B,) Σ_i γ^i F_i, i counted since the last repayment."""
+    age: Array
+    """(B,) int32, steps since the last repayment."""
+
+
+def lump_match(name: str, gamma: float, on_event: bool) -> RewardTransform:
+    """Repay all earlier loans at the episode's last step and, `on_event`, at flagged steps before it."""
+    log_interest = -math.log(gamma)
+
+    def init(example: Array) -> LumpState:
+        xp = namespace(example)
+        lent = xp.zeros_like(example, dtype=float_dtype(xp, example))
+        limit = _longest(xp, lent, gamma)
+        if limit < LONG_EPISODE:
+            warnings.warn(
+                f"{name}: at γ = {gamma} the interest γ⁻ᵏ overflows {lent.dtype} in episodes longer than {limit:,} "
+                f"steps; if yours may be, {_remedy(lent)}",
+                InterestWarning,
+                stacklevel=2,
+            )
+        return LumpState(lent, xp.zeros_like(example, dtype=xp.int32))
+
+    def owed(state: LumpState) -> Array:
+        read_state(name, state, LumpState)
+        xp = namespace(state.lent)
+        return _grow(xp, state.lent, _interest(xp, log_interest, state))
+
+    def update(
+        state: LumpState, reward: Array, done: Array, valid: Array | None = None, settle: Array | None = None
+    ) -> tuple[LumpState, Array]:
+        read_state(name, state, LumpState)
+        xp, reward, done, valid = read_step(name, state.lent, reward, done, valid)
+        interest = _interest(xp, log_interest, state)
+        due, lent, age = _grow(xp, state.lent, interest), state.lent, state.age
+        shaped = reward
+        if on_event and settle is not None:
+            event = as_flags(xp, settle) if valid is None else as_flags(xp, settle) & valid
+            shaped = reward - xp.where(event, due, 0.0)
+            interest = xp.where(event, 1.0, interest)
+            lent, age = xp.where(event, 0.0, lent), xp.where(event, 0, age)
+        shaped = xp.where(done, -due, shaped)
+        lent = xp.where(done, 0.0, lent + reward / interest)
+        age = xp.where(done, 0, age + 1)
+        if valid is not None:
+            shaped, lent, age = (
+                xp.where(valid, new, old) for new, old in ((shaped, 0.0), (lent, state.lent), (age, state.age))
+            )
+        _refuse_overflow(xp, name, gamma, shaped)
+        return LumpState(lent, age), shaped
+
+    def drop(state: LumpState, where: Array) -> LumpState:
+        xp = namespace(state.lent)
+        return LumpState(xp.where(where, 0.0, state.lent), xp.where(where, 0, state.age))
+
+    def rollout(
+        state: LumpState, rewards: Array, dones: Array, valid: Array | None, settle: Array | None
+    ) -> tuple[LumpState, Array]:
+        read_state(name, state, LumpState)
+        fit_state(name, state.lent, rewards)
+        if namespace(rewards) is not np:
+            return NotImplemented
+        if valid is not None and not invalid_only_between_episodes(dones, valid, state.lent == 0):
+            return NotImplemented
+        events = None if settle is None or not on_event else settle if valid is None else settle & valid
+        interest = _interest(np, log_interest, LumpState(state.lent.astype(np.float64), state.age))
+        debt, shaped, last = lump_block(gamma, _grow(np, state.lent, interest), rewards, dones, events)
+        _refuse_overflow(np, name, gamma, shaped)
+        # Any age will do for a state that owes nothing; the others count from their last repayment.
+        age = np.where(last < 0, state.age + len(rewards), len(rewards) - last).astype(np.int32)
+        lent = (debt * np.exp(-log_interest * age)).astype(rewards.dtype)
+        return LumpState(lent, age), shaped
+
+    return RewardTransform(init, update, gamma=gamma, owed=owed, drop=drop, rollout=rollout)
+
+
+def _interest(xp: Any, log_interest: float, state: LumpState) -> Array:
+    """γ^(−age); infinite where the dtype cannot hold it, which matters only if anything is owed."""
+    if xp is np:
+        with np.errstate(over="ignore"):
+            return np.exp(state.age.astype(state.lent.dtype) * log_interest)
+    return xp.exp(xp.astype(state.age, state.lent.dtype) * log_interest)
+
+
+def _grow(xp: Any, lent: Array, interest: Array) -> Array:
+    """lent·γ⁻ᵗ, with 0 for nothing lent however long ago."""
+    if xp is np:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.where(lent == 0, lent, lent * interest)
+    return xp.where(lent == 0, lent, lent * interest)
+
+
+def _longest(xp: Any, lent: Array, gamma: float) -> float:
+    """The last age whose interest the dtype still holds."""
+    return math.inf if gamma == 1 else math.floor(math.log(float(xp.finfo(lent.dtype).max)) / -math.log(gamma))
+
+
+def _remedy(rewards: Array) -> str:
+    wider = "" if "float64" in str(rewards.dtype) else "use rewards in float64, or "
+    return f"{wider}repay sooner, with grm and a delay"
+
+
+def _refuse_overflow(xp: Any, name: str, gamma: float, shaped: Array) -> None:
+    where = first_not_finite(xp, shaped) if can_look(xp, shaped) else None
+    if where is not None:
+        raise OverflowError(
+            f"{name}: the settlement of environment {where[-1]} overflows {shaped.dtype}: at γ = {gamma} its interest "
+            f"can be held for {_longest(xp, shaped, gamma):,} steps; {_remedy(shaped)}"
+        )

@@ -1,0 +1,118 @@
+"""Saving a transform's state beside a model, and loading it to train on. NPZ, no pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from array_api_compat import is_jax_array, is_torch_array
+
+from payback.arrays import Array
+from payback.center import CenterState
+from payback.geometric import GeometricState
+from payback.lump import LumpState
+from payback.transform import State
+from payback.window import WindowState
+
+FORMAT = 1
+KINDS = {kind.__name__: kind for kind in (CenterState, GeometricState, LumpState, WindowState)}
+
+
+def save_state(path: str | os.PathLike[str], state: State) -> None:
+    """Write a state to an NPZ file, whole or not at all. The path is used as given, with no suffix added.
+
+    Holds the states of this package's transforms, and tuples, lists, dicts and numbers of a transform of your own.
+
+    >>> import tempfile, numpy as np, payback
+    >>> shaping = payback.grm(0.99, delay=10)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_state(f"{folder}/shaping.npz", shaping.init(np.zeros(4)))
+    ...     payback.owed(shaping, load_state(f"{folder}/shaping.npz"))
+    array([0., 0., 0., 0.])
+    """
+    arrays: dict[str, np.ndarray] = {}
+    layout = {"format": FORMAT, "state": _describe(state, arrays)}
+    path = Path(path)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with open(partial, "wb") as file:
+            np.savez(file, allow_pickle=False, layout=np.array(json.dumps(layout)), **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def load_state(path: str | os.PathLike[str]) -> State:
+    """Read a state back: same arrays, same library, Torch's on the CPU.
+
+    >>> load_state("no-such-file.npz")
+    Traceback (most recent call last):
+    FileNotFoundError: ...
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        layout = json.loads(str(arrays["layout"]))
+        found = layout["format"]
+    except FileNotFoundError:
+        raise
+    except Exception as error:
+        raise ValueError(f"{path} is not a state that save_state wrote, or is damaged: {error}") from error
+    if found != FORMAT:
+        raise ValueError(
+            f"{path} holds a state of format {found}, this version reads {FORMAT}; use the payback that wrote it"
+        )
+    return _rebuild(layout["state"], arrays)
+
+
+def _describe(state: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """Return the state's outline in JSON terms, putting its arrays aside."""
+    if hasattr(state, "_fields"):
+        kind = type(state).__name__
+        if KINDS.get(kind) is not type(state):
+            raise TypeError(f"save_state cannot save a {kind}: hold your own state in tuples, lists or dicts of arrays")
+        return {"kind": kind, "items": [_describe(x, arrays) for x in state]}
+    if isinstance(state, (tuple, list)):
+        return {"kind": type(state).__name__, "items": [_describe(x, arrays) for x in state]}
+    if isinstance(state, dict):
+        return {"kind": "dict", "keys": list(state), "items": [_describe(x, arrays) for x in state.values()]}
+    if state is None or isinstance(state, (bool, int, float, str)):
+        return {"kind": "plain", "value": state}
+    name = f"a{len(arrays)}"
+    library = "torch" if is_torch_array(state) else "jax" if is_jax_array(state) else "numpy"
+    arrays[name] = np.asarray(_on_cpu(state) if library == "torch" else state)
+    if arrays[name].dtype.hasobject:
+        raise TypeError(f"save_state cannot save a {type(state).__name__}: hold your state in arrays of numbers")
+    return {"kind": "array", "name": name, "library": library}
+
+
+def _on_cpu(tensor: Any) -> Any:
+    return tensor.detach().cpu()
+
+
+def _rebuild(outline: Any, arrays: dict[str, np.ndarray]) -> Any:
+    kind = outline["kind"]
+    if kind == "plain":
+        return outline["value"]
+    if kind == "array":
+        return _to_library(outline["library"], arrays[outline["name"]])
+    items = [_rebuild(item, arrays) for item in outline["items"]]
+    if kind == "dict":
+        return dict(zip(outline["keys"], items, strict=True))
+    if kind in ("tuple", "list"):
+        return tuple(items) if kind == "tuple" else items
+    return KINDS[kind](*items)
+
+
+def _to_library(library: str, array: np.ndarray) -> Array:
+    if library == "torch":
+        return import_module("torch").asarray(array)
+    if library == "jax":
+        return import_module("jax.numpy").asarray(array)
+    return array
