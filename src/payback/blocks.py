@@ -37,7 +37,7 @@ def lag_block(
     # Few ends are visited loan by loan; past that, going through all rows costs the same for any number.
     settle = _settle_by_loan if ends.size * D * FEW < rewards.size else _settle_by_row
     settlement = settle(due_and_rest[1], lent, ends)
-    shaped = np.multiply(lent[:T], -due_and_rest[0, -1])
+    shaped = np.multiply(lent[:T], -float(due_and_rest[0, -1]))  # a NumPy scalar would widen float32
     shaped += rewards
     shaped.reshape(-1)[ends] = -settlement
     return lent[T:][::-1].copy(), shaped
@@ -50,7 +50,7 @@ def window_block(
     W, T = len(loans), len(rewards)
     lent = np.concatenate((loans[::-1], rewards))
     shaped = np.empty_like(rewards)
-    due, rest = due_and_rest[:, ::-1].astype(rewards.dtype)
+    due, rest = np.ascontiguousarray(due_and_rest[:, ::-1], dtype=rewards.dtype)
     columns, starts = _columns_by_row(dones)
     for t in range(T):
         np.dot(due, lent[t : t + W], out=shaped[t])
@@ -117,14 +117,14 @@ def geometric_block(
 def _accumulate(
     interest: float, debt: np.ndarray, rewards: np.ndarray, read: np.ndarray, write: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Run debt ← (debt + rewards[t])·interest over the rows; return the last debt and what was read of it.
+    """Run debt ← (debt + rewards[t])·interest over the rows; return the last debt and what was read on the way.
 
     `read` and `write` are sorted flat positions: the debt is read there before its row is added, and set to
     `values` after.
     """
     found = np.empty(read.size)
     (readers, reads), (writers, writes) = (_split_by_row(at, *rewards.shape) for at in (read, write))
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # sums that are never read may grow out of bounds
         for t, row in enumerate(_float64_rows(rewards)):
             if reads[t + 1] > reads[t]:
                 found[reads[t] : reads[t + 1]] = debt[readers[reads[t] : reads[t + 1]]]
@@ -174,10 +174,9 @@ def _settle_by_row(rest: np.ndarray, lent: np.ndarray, ends: np.ndarray) -> np.n
     D, B = len(rest), lent.shape[1]
     last = ends + D * B
     first = last - np.minimum(_steps_before_end(ends, B), D) * B
-    # Each sum starts at its first loan: what was added up before is dropped there.
-    fresh = np.sort(first[first >= B] - B)
-    debt = np.zeros(B)
-    _, settlement = _accumulate(float(rest[0]), debt, lent, last, fresh, np.zeros(fresh.size))
+    # A sum starts with the first loan that its end will find unpaid: what was added up before is dropped.
+    dropped = np.sort(first[first >= B] - B)
+    _, settlement = _accumulate(float(rest[0]), np.zeros(B), lent, last, dropped, np.zeros(dropped.size))
     struck = np.zeros((len(lent) + 1, B), dtype=np.int8)
     struck.reshape(-1)[first] += 1
     struck.reshape(-1)[last + B] -= 1
