@@ -6,7 +6,6 @@ transition at a time, where a microsecond counts.
 
 from __future__ import annotations
 
-import math
 import sys
 from typing import Any
 
@@ -61,6 +60,15 @@ def as_floats(xp: Any, x: Array, dtype: Any) -> Array:
     return xp.astype(x, dtype) if not _is_floating(xp, x) else x
 
 
+def dtype_for(xp: Any, state: Any, x: Array) -> Any:
+    """Return the dtype that a state shapes in, for integers that come in; None where the state does not say."""
+    if isinstance(state, (tuple, list)):
+        found = (dtype_for(xp, part, x) for part in state)
+        return next((dtype for dtype in found if dtype is not None), None)
+    is_row = hasattr(state, "dtype") and getattr(state, "ndim", 0) > 0 and _is_floating(xp, state)
+    return state.dtype if is_row else None
+
+
 def as_flags(xp: Any, x: Array) -> Array:
     """Return 0/1 numbers as booleans; booleans stay as they are."""
     if x.dtype == (np.bool_ if xp is np else xp.bool):
@@ -90,15 +98,14 @@ def can_look(xp: Any, x: Array) -> bool:
     return not torch.compiler.is_compiling() and not torch._C._functorch.is_functorch_wrapped_tensor(x)
 
 
+def all_finite(x: np.ndarray) -> bool:
+    """Whether a NumPy array holds neither NaN nor infinity; counting is the cheapest way to ask."""
+    return np.count_nonzero(np.isfinite(x)) == x.size
+
+
 def first_not_finite(xp: Any, x: Array) -> tuple[int, ...] | None:
     """Return the index of the first NaN or infinity in `x`, or None."""
-    if xp is np and x.dtype.kind == "f":
-        # x·x is finite for any harmless x and costs one pass without a temporary; an overflow of the
-        # square itself only sends us to the slow look below.
-        flat = x.reshape(-1)
-        if math.isfinite(flat.dot(flat)):
-            return None
-    elif xp is not np and bool(xp.all(xp.isfinite(x))):
+    if all_finite(x) if xp is np else bool(xp.all(xp.isfinite(x))):
         return None
     bad = np.argwhere(~np.isfinite(np.asarray(x.detach() if hasattr(x, "detach") else x)))
     return tuple(int(i) for i in bad[0]) if len(bad) else None

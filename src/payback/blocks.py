@@ -32,7 +32,8 @@ def lag_block(
     if D == 0:
         return loans, np.zeros_like(rewards)
     # Row t + D is step t, so that the loans carried in need no case of their own.
-    lent = np.concatenate((loans[::-1], rewards))
+    rewards = np.ascontiguousarray(rewards)
+    lent = np.ascontiguousarray(np.concatenate((loans[::-1], rewards)))
     ends = np.flatnonzero(dones)
     # Few ends are visited loan by loan; past that, going through all rows costs the same for any number.
     settle = _settle_by_loan if ends.size * D * FEW < rewards.size else _settle_by_row
@@ -48,7 +49,8 @@ def window_block(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Repay each loan in shares over W = len(loans) steps, the rest at its episode's end."""
     W, T = len(loans), len(rewards)
-    lent = np.concatenate((loans[::-1], rewards))
+    rewards = np.ascontiguousarray(rewards)
+    lent = np.ascontiguousarray(np.concatenate((loans[::-1], rewards)))
     shaped = np.empty_like(rewards)
     due, rest = np.ascontiguousarray(due_and_rest[:, ::-1], dtype=rewards.dtype)
     columns, starts = _columns_by_row(dones)
@@ -68,14 +70,13 @@ def window_block(
 
 def lump_block(
     gamma: float, debt: np.ndarray, rewards: np.ndarray, dones: np.ndarray, settle: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:
     """Repay everything at the episode's end, or at the next event.
 
-    `debt` (B,) float64 is valued at the block's first step; returned valued at the step after the block, with
-    the shaped rewards and the row of each column's last repayment (−1 where there was none).
+    `debt` (B,) is valued at the block's first step; returned valued at the step after the block.
     """
     settled = np.flatnonzero(dones if settle is None else dones | settle)
-    shaped = rewards.copy()
+    shaped = rewards.copy(order="C")
     flat, over = shaped.reshape(-1), dones.reshape(-1)[settled]
     # After a repayment only an event's own reward is owed; an episode's last one is lent and repaid at once.
     flat[settled[over]] = 0
@@ -83,17 +84,14 @@ def lump_block(
     debt, due = _accumulate(1 / gamma, debt.astype(np.float64), rewards, settled, settled, fresh)
     with np.errstate(over="ignore"):  # the caller looks for what overflowed, and says where
         flat[settled] -= due.astype(rewards.dtype)
-    last = np.full(rewards.shape[1], -1)
-    rows, columns = np.divmod(settled, rewards.shape[1])
-    last[columns] = rows
-    return debt, shaped, last
+    return debt, shaped
 
 
 def geometric_block(
     gamma: float, rate: float, debt: np.ndarray, rewards: np.ndarray, dones: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Repay the share 1 − rate of the debt at each step, the rest at the episode's end."""
-    share, fade = 1 - rate, rate / gamma
+    share, fade, rewards = 1 - rate, rate / gamma, np.ascontiguousarray(rewards)
     # What is due is carried instead of what is owed: one pass less a row.
     due = debt * share
     lent = rewards * (share / gamma)

@@ -51,6 +51,14 @@ def center(horizon: float | None = None) -> RewardTransform:
         raise ValueError(f"horizon must be more than 1 reward, or None for the mean of all, got {horizon!r}")
     fade = 1.0 if horizon is None else 1 - 1 / float(horizon)
 
+    def read_mean(state: CenterState) -> None:
+        read_state("center", state, CenterState)
+        if isinstance(state.fade, (np.ndarray, np.generic)) and state.fade != fade:
+            raise ValueError(
+                "center was given the state of a mean with another horizon; "
+                "use the state that this transform's init or update returned"
+            )
+
     def init(example: Array) -> CenterState:
         xp = namespace(example)
         # JAX puts new arrays where they are used; Torch has to be told.
@@ -66,7 +74,7 @@ def center(horizon: float | None = None) -> RewardTransform:
         valid: Array | None = None,
         settle: Array | None = None,
     ) -> tuple[CenterState, Array]:
-        read_state("center", state, CenterState)
+        read_mean(state)
         if type(reward) is not np.ndarray or reward.dtype.kind != "f":
             xp = namespace(reward)
             reward = as_floats(xp, reward, float_dtype(xp, reward))
@@ -83,7 +91,7 @@ def center(horizon: float | None = None) -> RewardTransform:
     def rollout(
         state: CenterState, rewards: Array, dones: Array, valid: Array | None, settle: Array | None
     ) -> tuple[CenterState, Array]:
-        read_state("center", state, CenterState)
+        read_mean(state)
         if namespace(rewards) is not np:
             return NotImplemented
         sums = np.add.reduce(rewards, axis=1, dtype=np.float64)
@@ -140,7 +148,7 @@ def merge_centers(common: CenterState, *later: CenterState) -> CenterState:
 def _advance(state: CenterState, seen: Array, excess: Array, fade: float) -> CenterState:
     """Take in `seen` rewards that lie above the mean by `excess` in all; arrays or plain numbers."""
     count = _add(state.count, seen)
-    weight = count * state.fade if fade == 1 else state.weight * fade**seen + seen
+    weight = count * state.fade if fade == 1 else state.weight * state.fade**seen + seen
     # Before the first valid reward there is no weight, and nothing to divide.
     step = excess / (weight + (weight == 0)) + state.lost
     mean = state.mean + step

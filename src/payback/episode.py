@@ -70,7 +70,8 @@ def reward_of(potential: Rewards, matching: Matching, gamma: float | Fraction) -
     N = len(phi) - 1
     m = _read_matching(matching, phi[:-1])
     missing = gamma**N * phi[N] - phi[0]
-    scale = max(abs(gamma**N * phi[N]), abs(phi[0]))
+    # Rounding is judged against the largest of the terms that telescope, each valued at t = 0.
+    scale = max(abs(gamma**t * phi[t]) for t in range(N + 1))
     if missing != 0 if phi.dtype == object else abs(missing) > 1e-9 * scale:
         raise ValueError(
             f"this potential's shaping is not that of any matched reward: γᴺΦ_N − Φ_0 = {missing} is paid over the "
@@ -109,7 +110,7 @@ def _repaid(F: np.ndarray, m: np.ndarray, gamma: float | Fraction) -> np.ndarray
 
 def _read_episode(name: str, values: Rewards, gamma: Any, least: int = 1) -> tuple[np.ndarray, Any]:
     """Return (values, γ): both exact if either holds a Fraction, else float64 and float."""
-    if not 0 < gamma <= 1:
+    if not isinstance(gamma, (int, float, Fraction, np.floating)) or not 0 < gamma <= 1:
         raise ValueError(f"gamma must lie in (0, 1], got {gamma!r}; use the learner's own discount")
     plain = np.asarray(values)
     if plain.ndim != 1 or len(plain) < least:
@@ -117,7 +118,7 @@ def _read_episode(name: str, values: Rewards, gamma: Any, least: int = 1) -> tup
     if isinstance(gamma, Fraction) or plain.dtype == object:
         exact = np.empty(len(plain), dtype=object)
         exact[:] = [Fraction(x) for x in plain.tolist()]
-        return exact, Fraction(gamma)
+        return exact, gamma if isinstance(gamma, Fraction) else Fraction(float(gamma))
     numbers = plain.astype(np.float64)
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:

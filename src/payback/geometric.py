@@ -41,6 +41,10 @@ def geometric_match(gamma: float, rate: float) -> RewardTransform:
             shaped, debt = xp.where(valid, shaped, 0.0), xp.where(valid, debt, state.debt)
         return GeometricState(debt), shaped
 
+    def owed(state: GeometricState) -> Array:
+        read_state("match_geometric", state, GeometricState)
+        return state.debt
+
     def forget(state: GeometricState, where: Array) -> GeometricState:
         xp = namespace(state.debt)
         return GeometricState(xp.where(where, 0.0, state.debt))
@@ -61,7 +65,7 @@ def geometric_match(gamma: float, rate: float) -> RewardTransform:
         init,
         update,
         gamma=gamma,
-        owed=lambda state: state.debt,
+        owed=owed,
         drop=forget,
         carries=rate < gamma,
         rollout=rollout,

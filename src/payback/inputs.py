@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from payback.arrays import Array, as_flags, as_floats, can_look, first_not_finite, namespace
+from payback.arrays import Array, all_finite, as_flags, as_floats, can_look, first_not_finite, namespace
 
 
 class InterestWarning(UserWarning):
@@ -51,22 +50,26 @@ def read_step(
     Rows that are no transition (`valid` false) get reward 0 and no end, whatever they hold.
     """
     if valid is None and _is_plain(reward, like, done):
-        # One pass without a temporary; whatever it finds suspicious gets the careful look.
-        if not math.isfinite(reward.dot(reward)):
+        if not all_finite(reward):
             refuse_not_finite(np, name, reward)
         return np, reward, done, None
     xp = namespace(reward, like)
     reward = as_floats(xp, reward, like.dtype)
     fit_state(name, like, reward)
     _same_shape(name, "reward", reward, like.shape[-1:])
-    _same_shape(name, "done", done, reward.shape)
-    done = as_flags(xp, done)
+    done = read_flags(name, "done", done, reward)
     if valid is not None:
-        _same_shape(name, "valid", valid, reward.shape)
-        valid = as_flags(xp, valid)
+        valid = read_flags(name, "valid", valid, reward)
         reward, done = xp.where(valid, reward, 0.0), done & valid
     refuse_not_finite(xp, name, reward)
     return xp, reward, done, valid
+
+
+def read_flags(name: str, what: str, flags: Array, like: Array) -> Array:
+    """Return booleans of the shape and library of `like`."""
+    xp = namespace(flags, like)
+    _same_shape(name, what, flags, like.shape)
+    return as_flags(xp, flags)
 
 
 def fit_state(name: str, like: Array, rewards: Array) -> None:
@@ -110,5 +113,6 @@ def _is_plain(reward: Array, like: Array, done: Array) -> bool:
 def _same_shape(name: str, what: str, array: Array, shape: tuple[int, ...]) -> None:
     if tuple(array.shape) != tuple(shape):
         raise ValueError(
-            f"{name}: {what} has shape {tuple(array.shape)}, not {tuple(shape)}; one step has one entry per environment"
+            f"{name}: {what} has shape {tuple(array.shape)}, not {tuple(shape)}; "
+            "all arrays of a step are (B,), all of a rollout (T, B)"
         )

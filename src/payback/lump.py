@@ -1,8 +1,8 @@
 """Loans repaid all at once: the mechanism behind `match_at_end` and `match_when`.
 
-The debt Σ_i γ^(i−t) F_i grows as γ⁻ᵗ. It is kept as S = Σ_i γ^i F_i, valued at the step after the last
-repayment, and multiplied by γ⁻ᵗ only when it is due: the interest is then one exponential, where repeated
-division by a rounded γ would drift by t roundings.
+The debt Σ_i γ^(i−t) F_i grows as γ⁻ᵗ. It is kept as S = Σ_i γ^i F_i, valued at the step of the first loan,
+and multiplied by γ⁻ᵗ only when it is due: the interest is then one exponential, where repeated division by a
+rounded γ would drift by t roundings. While nothing is owed the clock stands at 0.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from payback.arrays import Array, as_flags, can_look, first_not_finite, float_dtype, namespace
+from payback.arrays import Array, can_look, first_not_finite, float_dtype, namespace
 from payback.blocks import invalid_only_between_episodes, lump_block
-from payback.inputs import InterestWarning, fit_state, read_state, read_step
+from payback.inputs import InterestWarning, fit_state, read_flags, read_state, read_step
 from payback.transform import RewardTransform
 
 LONG_EPISODE = 10_000
@@ -26,9 +26,9 @@ class LumpState(NamedTuple):
     """The loans of each episode, in one sum."""
 
     lent: Array
-    """(B,) Σ_i γ^i F_i, i counted since the last repayment."""
+    """(B,) Σ_i γ^i F_i, i counted from the step that the loans are valued at."""
     age: Array
-    """(B,) int32, steps since the last repayment."""
+    """(B,) int32, steps since then."""
 
 
 def lump_match(name: str, gamma: float, on_event: bool) -> RewardTransform:
@@ -51,28 +51,27 @@ def lump_match(name: str, gamma: float, on_event: bool) -> RewardTransform:
     def owed(state: LumpState) -> Array:
         read_state(name, state, LumpState)
         xp = namespace(state.lent)
-        return _grow(xp, state.lent, _interest(xp, log_interest, state))
+        return _multiply(xp, state.lent, _interest(xp, log_interest, state.lent, state.age))
 
     def update(
         state: LumpState, reward: Array, done: Array, valid: Array | None = None, settle: Array | None = None
     ) -> tuple[LumpState, Array]:
         read_state(name, state, LumpState)
         xp, reward, done, valid = read_step(name, state.lent, reward, done, valid)
-        interest = _interest(xp, log_interest, state)
-        due, lent, age = _grow(xp, state.lent, interest), state.lent, state.age
-        shaped = reward
+        lent, age = state.lent, xp.where(state.lent == 0, 0, state.age)
+        interest = _interest(xp, log_interest, lent, age)
+        due, shaped = _multiply(xp, lent, interest), reward
         if on_event and settle is not None:
-            event = as_flags(xp, settle) if valid is None else as_flags(xp, settle) & valid
+            event = read_flags(name, "settle", settle, reward)
+            event = event if valid is None else event & valid
             shaped = reward - xp.where(event, due, 0.0)
-            interest = xp.where(event, 1.0, interest)
-            lent, age = xp.where(event, 0.0, lent), xp.where(event, 0, age)
+            lent, age, interest = xp.where(event, 0.0, lent), xp.where(event, 0, age), xp.where(event, 1.0, interest)
         shaped = xp.where(done, -due, shaped)
         lent = xp.where(done, 0.0, lent + reward / interest)
         age = xp.where(done, 0, age + 1)
         if valid is not None:
-            shaped, lent, age = (
-                xp.where(valid, new, old) for new, old in ((shaped, 0.0), (lent, state.lent), (age, state.age))
-            )
+            shaped = xp.where(valid, shaped, 0.0)
+            lent, age = xp.where(valid, lent, state.lent), xp.where(valid, age, state.age)
         _refuse_overflow(xp, name, gamma, shaped)
         return LumpState(lent, age), shaped
 
@@ -90,31 +89,29 @@ def lump_match(name: str, gamma: float, on_event: bool) -> RewardTransform:
         if valid is not None and not invalid_only_between_episodes(dones, valid, state.lent == 0):
             return NotImplemented
         events = None if settle is None or not on_event else settle if valid is None else settle & valid
-        interest = _interest(np, log_interest, LumpState(state.lent.astype(np.float64), state.age))
-        debt, shaped, last = lump_block(gamma, _grow(np, state.lent, interest), rewards, dones, events)
+        lent = state.lent.astype(np.float64)
+        debt, shaped = lump_block(gamma, lent * _interest(np, log_interest, lent, state.age), rewards, dones, events)
         _refuse_overflow(np, name, gamma, shaped)
-        # Any age will do for a state that owes nothing; the others count from their last repayment.
-        age = np.where(last < 0, state.age + len(rewards), len(rewards) - last).astype(np.int32)
-        lent = (debt * np.exp(-log_interest * age)).astype(rewards.dtype)
-        return LumpState(lent, age), shaped
+        with np.errstate(over="ignore"):  # refused when it is due
+            return LumpState(debt.astype(rewards.dtype), np.zeros_like(state.age)), shaped
 
     return RewardTransform(init, update, gamma=gamma, owed=owed, drop=drop, rollout=rollout)
 
 
-def _interest(xp: Any, log_interest: float, state: LumpState) -> Array:
-    """γ^(−age); infinite where the dtype cannot hold it, which matters only if anything is owed."""
+def _interest(xp: Any, log_interest: float, lent: Array, age: Array) -> Array:
+    """γ^(−age), 1 where nothing is owed; infinite where the dtype cannot hold it."""
+    age = xp.where(lent == 0, 0, age)
     if xp is np:
         with np.errstate(over="ignore"):
-            return np.exp(state.age.astype(state.lent.dtype) * log_interest)
-    return xp.exp(xp.astype(state.age, state.lent.dtype) * log_interest)
+            return np.exp(age.astype(lent.dtype) * log_interest)
+    return xp.exp(xp.astype(age, lent.dtype) * log_interest)
 
 
-def _grow(xp: Any, lent: Array, interest: Array) -> Array:
-    """lent·γ⁻ᵗ, with 0 for nothing lent however long ago."""
+def _multiply(xp: Any, lent: Array, interest: Array) -> Array:
     if xp is np:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.where(lent == 0, lent, lent * interest)
-    return xp.where(lent == 0, lent, lent * interest)
+        with np.errstate(over="ignore"):
+            return lent * interest
+    return lent * interest
 
 
 def _longest(xp: Any, lent: Array, gamma: float) -> float:

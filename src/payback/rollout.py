@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_jax_namespace, is_torch_namespace
 
-from payback.arrays import Array, as_flags, as_floats, float_dtype, namespace
-from payback.inputs import refuse_not_finite
+from payback.arrays import Array, as_floats, dtype_for, float_dtype, namespace
+from payback.inputs import read_flags, refuse_not_finite
 from payback.transform import RewardTransform, State, read_chain_state
 
 
@@ -35,7 +35,7 @@ def shape_rollout(
     array([ 1.,  1., -6.])
     """
     xp = namespace(rewards)
-    rewards, dones, valid, settle = _read_block(xp, rewards, dones, valid, settle)
+    rewards, dones, valid, settle = _read_block(xp, state, rewards, dones, valid, settle)
     return _shape(xp, transform, state, rewards, dones, valid, settle)
 
 
@@ -87,21 +87,17 @@ def _step_through(
 
 
 def _read_block(
-    xp: Any, rewards: Array, dones: Array, valid: Array | None, settle: Array | None
+    xp: Any, state: State, rewards: Array, dones: Array, valid: Array | None, settle: Array | None
 ) -> tuple[Array, Array, Array | None, Array | None]:
     """Return floats and booleans of one (T, B) shape; rows that are no transition hold nothing."""
     if rewards.ndim != 2:
         raise ValueError(
             f"shape_rollout needs rewards of shape (T, B), got {tuple(rewards.shape)}; one environment is (T, 1)"
         )
-    rewards = as_floats(xp, rewards, float_dtype(xp, rewards))
-    for name, flags in (("dones", dones), ("valid", valid), ("settle", settle)):
-        if flags is not None and tuple(flags.shape) != tuple(rewards.shape):
-            raise ValueError(
-                f"shape_rollout: {name} has shape {tuple(flags.shape)}, the rewards {tuple(rewards.shape)}; "
-                "all are (T, B)"
-            )
-    dones, valid, settle = (None if flags is None else as_flags(xp, flags) for flags in (dones, valid, settle))
+    rewards = as_floats(xp, rewards, dtype_for(xp, state, rewards) or float_dtype(xp, rewards))
+    dones = read_flags("shape_rollout", "dones", dones, rewards)
+    valid = None if valid is None else read_flags("shape_rollout", "valid", valid, rewards)
+    settle = None if settle is None else read_flags("shape_rollout", "settle", settle, rewards)
     if valid is not None:
         rewards, dones = xp.where(valid, rewards, 0.0), dones & valid
     refuse_not_finite(xp, "shape_rollout", rewards)

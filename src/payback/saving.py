@@ -55,20 +55,19 @@ def load_state(path: str | os.PathLike[str]) -> State:
     Traceback (most recent call last):
     FileNotFoundError: ...
     """
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        layout = json.loads(str(arrays["layout"]))
-        found = layout["format"]
-    except FileNotFoundError:
-        raise
-    except Exception as error:
-        raise ValueError(f"{path} is not a state that save_state wrote, or is damaged: {error}") from error
-    if found != FORMAT:
-        raise ValueError(
-            f"{path} holds a state of format {found}, this version reads {FORMAT}; use the payback that wrote it"
-        )
-    return _rebuild(layout["state"], arrays)
+    with open(path, "rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+            layout = json.loads(str(arrays["layout"]))
+            found = layout["format"]
+            if found == FORMAT:
+                return _rebuild(layout["state"], arrays)
+        except Exception as error:
+            raise ValueError(f"{path} is not a state that save_state wrote, or is damaged: {error}") from error
+    raise ValueError(
+        f"{path} holds a state of format {found}, this version reads {FORMAT}; use the payback that wrote it"
+    )
 
 
 def _describe(state: Any, arrays: dict[str, np.ndarray]) -> Any:
@@ -82,18 +81,21 @@ def _describe(state: Any, arrays: dict[str, np.ndarray]) -> Any:
         return {"kind": type(state).__name__, "items": [_describe(x, arrays) for x in state]}
     if isinstance(state, dict):
         return {"kind": "dict", "keys": list(state), "items": [_describe(x, arrays) for x in state.values()]}
-    if state is None or isinstance(state, (bool, int, float, str)):
+    if state is None or (isinstance(state, (bool, int, float, str)) and not isinstance(state, np.generic)):
         return {"kind": "plain", "value": state}
     name = f"a{len(arrays)}"
     library = "torch" if is_torch_array(state) else "jax" if is_jax_array(state) else "numpy"
-    arrays[name] = np.asarray(_on_cpu(state) if library == "torch" else state)
+    # NumPy has no bfloat16: it is kept as the float32 that holds it.
+    short = library != "numpy" and "bfloat16" in str(state.dtype)
+    arrays[name] = np.asarray(_on_cpu(state) if library == "torch" else state, dtype=np.float32 if short else None)
     if arrays[name].dtype.hasobject:
         raise TypeError(f"save_state cannot save a {type(state).__name__}: hold your state in arrays of numbers")
-    return {"kind": "array", "name": name, "library": library}
+    return {"kind": "array", "name": name, "library": library, "bfloat16": short}
 
 
 def _on_cpu(tensor: Any) -> Any:
-    return tensor.detach().cpu()
+    tensor = tensor.detach().cpu()
+    return tensor.float() if "bfloat16" in str(tensor.dtype) else tensor
 
 
 def _rebuild(outline: Any, arrays: dict[str, np.ndarray]) -> Any:
@@ -101,7 +103,7 @@ def _rebuild(outline: Any, arrays: dict[str, np.ndarray]) -> Any:
     if kind == "plain":
         return outline["value"]
     if kind == "array":
-        return _to_library(outline["library"], arrays[outline["name"]])
+        return _to_library(outline["library"], arrays[outline["name"]], outline["bfloat16"])
     items = [_rebuild(item, arrays) for item in outline["items"]]
     if kind == "dict":
         return dict(zip(outline["keys"], items, strict=True))
@@ -110,9 +112,8 @@ def _rebuild(outline: Any, arrays: dict[str, np.ndarray]) -> Any:
     return KINDS[kind](*items)
 
 
-def _to_library(library: str, array: np.ndarray) -> Array:
-    if library == "torch":
-        return import_module("torch").asarray(array)
-    if library == "jax":
-        return import_module("jax.numpy").asarray(array)
-    return array
+def _to_library(library: str, array: np.ndarray, short: bool) -> Array:
+    if library == "numpy":
+        return array
+    xp = import_module("torch" if library == "torch" else "jax.numpy")
+    return xp.asarray(array, dtype=xp.bfloat16 if short else None)

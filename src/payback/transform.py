@@ -7,8 +7,10 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, NamedTuple
 
-from payback.arrays import Array, as_flags, as_floats, float_dtype, namespace
-from payback.inputs import read_step
+import numpy as np
+
+from payback.arrays import Array, as_floats, dtype_for, float_dtype, namespace
+from payback.inputs import read_flags, read_step
 
 State = Any
 """A transform's state: a NamedTuple of arrays, or a tuple of states for a chain."""
@@ -84,6 +86,7 @@ def chain(*transforms: RewardTransform) -> RewardTransform:
         state: State, reward: Array, done: Array, valid: Array | None = None, settle: Array | None = None
     ) -> tuple[State, Array]:
         read_chain_state(state, len(transforms))
+        reward = _as_state_floats(state, reward)
         states = []
         for part, part_state in zip(transforms, state, strict=True):
             part_state, reward = part.update(part_state, reward, done, valid, settle)
@@ -169,9 +172,8 @@ def drop(transform: RewardTransform, state: State, where: Array) -> tuple[State,
     debt = owed(transform, state)
     if transform.drop is None:
         raise TypeError("this transform does not say how to drop its debt: give its RewardTransform a `drop`")
-    xp = namespace(debt)
-    where = as_flags(xp, where)
-    return transform.drop(state, where), xp.where(where, debt, 0.0)
+    where = read_flags("drop", "where", where, debt)
+    return transform.drop(state, where), namespace(debt).where(where, debt, 0.0)
 
 
 def read_chain_state(state: State, length: int) -> None:
@@ -181,6 +183,14 @@ def read_chain_state(state: State, length: int) -> None:
             f"chain of {length} transforms was given a state of another transform ({type(state).__name__}); "
             "use the state that this chain's init or update returned"
         )
+
+
+def _as_state_floats(state: State, reward: Array) -> Array:
+    """Return integer rewards in the dtype of the chain's match: what stands before it may not know it."""
+    if type(reward) is np.ndarray and reward.dtype.kind == "f":
+        return reward
+    xp = namespace(reward)
+    return as_floats(xp, reward, dtype_for(xp, state, reward) or float_dtype(xp, reward))
 
 
 def _stateless(name: str, apply: Callable[[Any, Array], Array]) -> RewardTransform:

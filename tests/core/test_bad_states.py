@@ -1,0 +1,149 @@
+"""States that belong elsewhere, and interest that the dtype cannot hold."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import payback
+
+from .cases import Stream, quiet, step_through
+from .libraries import LIBRARIES
+from .refusals import MATCHES, NO, Unchanged, midway, refuses
+
+# ------------------------------------------------------------------ a state from another transform
+
+OWN = {
+    "match_at_end": "LumpState",
+    "match_when": "LumpState",
+    "match_after": "WindowState",
+    "match_evenly": "WindowState",
+    "match_geometric": "GeometricState",
+}
+STRANGERS = [(name, other) for name in OWN for other in OWN if OWN[name] != OWN[other]]
+
+
+@quiet
+@pytest.mark.parametrize(("name", "other"), STRANGERS)
+def test_a_state_from_another_match(name: str, other: str):
+    match = MATCHES[name]
+    sentence = f"{name} was given a state of type {OWN[other]}, not its own {OWN[name]}"
+    with Unchanged(midway(MATCHES[other])) as state:
+        for use in (
+            lambda: match.update(state, np.ones(3), NO),
+            lambda: payback.shape_rollout(match, state, np.ones((2, 3)), np.zeros((2, 3), bool)),
+        ):
+            with refuses(TypeError, sentence, "use the state that this transform's init or update returned"):
+                use()
+        for use in (lambda: payback.owed(match, state), lambda: payback.drop(match, state, ~NO)):
+            with refuses(TypeError, sentence):
+                use()
+
+
+@quiet
+def test_a_state_for_another_delay():
+    match, state = payback.match_after(0.9, 5), midway(MATCHES["match_after"])
+    for use in (
+        lambda: match.update(state, np.ones(3), NO),
+        lambda: payback.owed(match, state),
+        lambda: payback.shape_rollout(match, state, np.ones((2, 3)), np.zeros((2, 3), bool)),
+    ):
+        with refuses(ValueError, "the state holds loans of the last 3 steps, this transform repays over 5"):
+            use()
+
+
+@quiet
+def test_a_state_of_another_chain():
+    pbim, grm = payback.pbim(0.9), payback.grm(0.9, 3)
+    with refuses(TypeError, "match_at_end was given a state of type WindowState"):
+        pbim.update(midway(grm), np.ones(3), NO)
+    for stranger in (midway(MATCHES["match_at_end"]), (), midway(grm)[:1], None):
+        for use in (
+            lambda s=stranger: grm.update(s, np.ones(3), NO),
+            lambda s=stranger: payback.owed(grm, s),
+            lambda s=stranger: payback.shape_rollout(grm, s, np.ones((1, 3)), np.zeros((1, 3), bool)),
+        ):
+            with refuses(TypeError, "chain of 2 transforms was given a state of another transform", "this chain's"):
+                use()
+    with refuses(TypeError, "center was given a state of type WindowState, not its own CenterState"):
+        payback.center().update(midway(grm)[1], np.ones(3), NO)
+    with refuses(TypeError, "scale keeps no state but was given a WindowState; pass ()"):
+        payback.scale(2).update(midway(grm)[1], np.ones(3), NO)
+
+
+def test_a_state_of_another_horizon():
+    fading, plain = payback.center(10), payback.center()
+    with refuses((TypeError, ValueError), "horizon"):  # type: ignore[arg-type]
+        plain.update(midway(fading), np.ones(3), NO)
+
+
+def test_reading_a_debt_that_is_not_there():
+    for use in (lambda: payback.owed(payback.scale(2), ()), lambda: payback.drop(payback.scale(2), (), NO)):
+        with refuses(TypeError, "this transform owes nothing: there is no match in it"):
+            use()
+
+
+# ------------------------------------------------------------------ interest that overflows
+
+
+@pytest.mark.parametrize("make", [payback.match_after, payback.match_evenly, payback.grm])
+def test_a_delay_whose_interest_overflows_is_refused(make: Any):
+    """γ⁻ᴰ ≤ 3.4e38 at γ = ½ means D ≤ 127: said before anything is shaped, and true to the step."""
+    sentence = ("overflows float32 at γ = 0.5 after 127 steps, and 128 are asked for", "use at most 127, or", "float64")
+    with refuses(ValueError, *sentence):
+        make(0.5, 128).init(np.zeros(2, np.float32))
+    make(0.5, 127).init(np.zeros(2, np.float32))
+    make(0.5, 128).init(np.zeros(2))
+    with refuses(ValueError, "overflows float64 at γ = 0.5 after 1023 steps"):
+        make(0.5, 1024).init(np.zeros(2))
+
+
+@pytest.mark.parametrize("make", [payback.match_at_end, payback.match_when, payback.pbim])
+@pytest.mark.parametrize(("dtype", "longest"), [(np.float32, 128), (np.float64, 1024)])
+def test_an_end_that_may_overflow_is_warned_of(make: Any, dtype: Any, longest: int):
+    """At γ = ½ an episode of 128 steps (float32) or 1024 (float64) is the last that can be settled: 2¹²⁷, 2¹⁰²³."""
+    with pytest.warns(payback.InterestWarning) as caught:
+        make(0.5).init(np.zeros(1, dtype))
+    sentence = str(caught[0].message)
+    assert f"at γ = 0.5 the interest γ⁻ᵏ overflows {np.dtype(dtype)} in episodes longer than" in sentence
+    assert ("use rewards in float64" in sentence) == (dtype == np.float32)
+    assert "repay sooner, with grm and a delay" in sentence
+    said = int(re.search(r"longer than ([\d,]+) steps", sentence)[1].replace(",", ""))  # type: ignore[index]
+    assert longest - 1 <= said <= longest
+
+
+def test_no_warning_where_it_is_out_of_reach(recwarn: pytest.WarningsRecorder):
+    payback.match_at_end(0.999).init(np.zeros(1, np.float32))
+    payback.match_at_end(0.99).init(np.zeros(1))
+    payback.match_at_end(1).init(np.zeros(1, np.float32))
+    assert not recwarn.list
+
+
+@quiet
+@pytest.mark.parametrize("whole", [False, True], ids=["stepping", "rollout"])
+def test_the_longest_episode_is_settled(whole: bool):
+    match, rewards, dones = payback.match_at_end(0.5), np.zeros((128, 1), np.float32), np.zeros((128, 1), bool)
+    rewards[0], dones[-1] = 1, True
+    begin = match.init(rewards[0])
+    run = payback.shape_rollout(match, begin, rewards, dones) if whole else step_through(match, Stream(rewards, dones))
+    assert run[1][-1, 0] == pytest.approx(-(2.0**127), rel=1e-5)
+
+
+@quiet
+@pytest.mark.parametrize("make", [payback.match_at_end, payback.match_when])
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_a_settlement_that_overflows_is_refused(make: Any, library: str):
+    match, array = make(0.5), LIBRARIES[library].array
+    rewards = np.zeros((140, 2), np.float32)
+    rewards[0, 1] = 1
+    dones = np.zeros((140, 2), bool)
+    dones[139] = True
+    sentence = ("the settlement of environment 1 overflows", "float32", "γ = 0.5", "127 steps", "float64", "grm")
+    begin = match.init(array(rewards[0]))
+    with Unchanged(begin) as state, refuses(OverflowError, *sentence):
+        payback.shape_rollout(match, state, array(rewards), array(dones))
+    for t in range(139):
+        begin, _ = match.update(begin, array(rewards[t]), array(dones[t]))
+    with Unchanged(begin) as state, refuses(OverflowError, *sentence):
+        match.update(state, array(rewards[139]), array(dones[139]))

@@ -1,0 +1,76 @@
+"""Chains: what may stand where, and what a whole chain owes."""
+
+import numpy as np
+import pytest
+
+import payback
+
+from .cases import assert_close, quiet, random_stream, step_through
+from .refusals import MATCHES, refuses
+
+drift = payback.RewardTransform(lambda example: (), lambda s, r, done, valid=None, settle=None: (s, r / (1 + abs(r))))
+AFTER = {
+    "clip": payback.clip(-1, 1),
+    "center": payback.center(),
+    "one's own": drift,
+    "chain with a clip": payback.chain(payback.scale(2), payback.clip(-1, 1)),
+}
+
+
+@pytest.mark.parametrize("name", MATCHES)
+@pytest.mark.parametrize("after", AFTER)
+def test_only_a_constant_may_follow_a_match(name: str, after: str):
+    sentence = ("stands after the match and is not a constant scale", "breaks the guarantee: put it before the match")
+    with refuses(ValueError, "chain: transform 1", *sentence):
+        payback.chain(MATCHES[name], AFTER[after])
+    with refuses(ValueError, "chain: transform 3", *sentence):
+        payback.chain(payback.center(), payback.chain(MATCHES[name], payback.scale(2)), payback.scale(3), AFTER[after])
+    payback.chain(AFTER[after], MATCHES[name])
+    payback.chain(MATCHES[name], payback.scale(2), payback.chain(payback.scale(3), payback.scale(4)))
+
+
+def test_one_match_is_enough():
+    sentence = "transforms 0 and 2 are both matches; what is repaid must not be repaid again: keep one"
+    with refuses(ValueError, sentence):
+        payback.chain(MATCHES["match_at_end"], payback.scale(1), MATCHES["match_after"])
+    with refuses(ValueError, "both matches"):
+        payback.chain(payback.pbim(0.9), payback.grm(0.9, 1))
+    with refuses(ValueError, "both matches"):
+        payback.grm(0.9, 3, center=payback.match_at_end(0.9))
+
+
+def test_what_is_no_chain():
+    with refuses(ValueError, "chain needs at least one transform"):
+        payback.chain()
+    for wrong in (float("nan"), float("inf"), "2", None):
+        with refuses(ValueError, "scale needs a finite number, got", repr(wrong)):
+            payback.scale(wrong)  # type: ignore[arg-type]
+    for low, high in ((1, -1), (float("nan"), 1), ("0", 1)):
+        with refuses(ValueError, "clip needs low ≤ high, got"):
+            payback.clip(low, high)  # type: ignore[arg-type]
+    with refuses(TypeError, "center must be True, False or a transform such as payback.center(1000), got 'yes'"):
+        payback.pbim(0.9, center="yes")  # type: ignore[arg-type]
+
+
+def test_a_chain_knows_what_it_is():
+    constant = payback.chain(payback.scale(2), payback.scale(-3))
+    assert (constant.factor, constant.gamma) == (-6.0, None)
+    assert payback.chain(payback.scale(2), payback.clip(0, 1)).factor is None
+    shaping = payback.chain(payback.scale(2), payback.match_evenly(0.9, 2), payback.scale(3))
+    assert (shaping.factor, shaping.gamma, shaping.carries) == (None, 0.9, True)
+    assert not payback.pbim(0.9).carries
+    assert not payback.match_when(0.9).carries
+    assert payback.match_geometric(0.9, 0.5).carries
+
+
+@quiet
+def test_a_chain_owes_what_its_learner_was_paid():
+    stream = random_stream(2, 6, 3, ends=0.1)
+    plain, scaled = payback.match_after(0.9, 3), payback.chain(payback.match_after(0.9, 3), payback.scale(-4))
+    nested = payback.chain(payback.chain(payback.scale(1), scaled), payback.scale(0.5))
+    owed = payback.owed(plain, step_through(plain, stream)[0])
+    assert_close(payback.owed(scaled, step_through(scaled, stream)[0]), -4 * owed)
+    assert_close(payback.owed(nested, step_through(nested, stream)[0]), -2 * owed)
+    left, dropped = payback.drop(nested, step_through(nested, stream)[0], np.array([True, False, False]))
+    assert_close(dropped, [-2 * owed[0], 0, 0])
+    assert_close(payback.owed(nested, left), [0, *(-2 * owed[1:])])
