@@ -1,0 +1,183 @@
+"""The command line: `payback run | report | list`."""
+
+import contextlib
+import io
+import signal
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+from rich.console import Console
+from tyro.conf import OmitSubcommandPrefixes, Positional, arg, subcommand
+
+from payback.paper.mistake import Mistake
+
+if TYPE_CHECKING:
+    from payback.paper.runner import Outcome
+
+
+@dataclass(frozen=True)
+class RunCommand:
+    """Make the runs of an experiment that are not there yet: `payback run cliff`.
+
+    Every run has a folder of its own below --out, written whole or not at all. Stop it whenever you like (Ctrl-C,
+    kill): the same command goes on where it was, and the results are the same to the bit.
+    """
+
+    experiment: Annotated[Positional[str], arg(metavar="EXPERIMENT")]
+    """What to run: cliff or long-cliff (see `payback list`)."""
+    schemes: Annotated[tuple[str, ...], arg(metavar="SCHEME ...", help_behavior_hint="(default: all eight)")] = ()
+    """Which reward schemes: none im pbim pbim-raw grm-1 grm-1-raw grm-10 grm-10-raw."""
+    seeds: Annotated[int, arg(metavar="N")] = 10
+    """How many seeds, counted from 0."""
+    settings: Annotated[tuple[str, ...], arg(metavar="SETTING ...", help_behavior_hint="(default: all)")] = ()
+    """Which points of the experiment's sweep, if it has one."""
+    steps: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: as in the paper)")] = None
+    """Length of training (cliffs: episodes); a small number gives a quick first picture."""
+    ablation: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: none)")] = None
+    """Run a documented variation instead of the paper's setting (see `payback list`)."""
+    out: Annotated[Path, arg(metavar="DIR")] = Path("runs")
+    """The records folder."""
+    engine: Literal["local", "ray"] = "local"
+    """Compute in processes of this machine, or on a Ray cluster."""
+    address: Annotated[str | None, arg(metavar="HOST:PORT", help_behavior_hint="(default: start one here)")] = None
+    """The Ray cluster to use."""
+    workers: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: one per core)")] = None
+    """How many processes at a time."""
+
+
+@dataclass(frozen=True)
+class ReportCommand:
+    """Write report.html and figures/ into --out, from the runs there are."""
+
+    out: Annotated[Path, arg(metavar="DIR")] = Path("runs")
+    """The records folder; the report is written into it."""
+    summaries: Annotated[Path, arg(metavar="DIR")] = Path("results")
+    """Folder of small summaries: read when --out holds no runs, written with --save-summaries."""
+    save_summaries: bool = False
+    """Also write the summaries of the runs (curves thinned, figures, claims), small enough to commit."""
+
+
+@dataclass(frozen=True)
+class ListCommand:
+    """Say what there is to run, what is done, and what is left."""
+
+    out: Annotated[Path, arg(metavar="DIR")] = Path("runs")
+    """The records folder to look into."""
+
+
+Command = (
+    Annotated[RunCommand, subcommand("run")]
+    | Annotated[ReportCommand, subcommand("report")]
+    | Annotated[ListCommand, subcommand("list")]
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the arguments say; return the exit status: 0 all done, 1 not all, 2 a mistake, 130 interrupted."""
+    try:
+        with _stoppable():
+            return _do(parse(sys.argv[1:] if arguments is None else arguments), Console(soft_wrap=True))
+    except Mistake as mistake:
+        print(f"payback: {mistake}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(
+            "payback: stopped; what was finished is kept, and the same command goes on from there.",
+            file=sys.stderr,
+        )
+        return 130
+    except BrokenPipeError:  # the reader of our output left: `payback list | head`
+        sys.stderr.close()
+        return 1
+    except OSError as error:
+        print(f"payback: {error.filename or 'the operating system'}: {error.strerror or error}.", file=sys.stderr)
+        return 2
+
+
+def parse(arguments: Sequence[str]) -> RunCommand | ReportCommand | ListCommand:
+    """Read the arguments; what cannot be understood is a `Mistake` of one sentence."""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.cli(
+                Command,  # pyright: ignore[reportArgumentType]
+                prog="payback",
+                description="The experiments of the paper: run them, look at what is there, write the report.",
+                args=list(arguments),
+                config=(OmitSubcommandPrefixes,),
+            )
+    except SystemExit as leaving:
+        if leaving.code in (0, None):
+            raise
+        raise Mistake(_one_sentence(said.getvalue(), arguments)) from None
+
+
+def _one_sentence(boxed: str, arguments: Sequence[str]) -> str:
+    """Take the message out of tyro's frame: its first part, and the option it thinks was meant."""
+    lines = [line.strip().strip("│").strip() for line in boxed.splitlines()]
+    lines = [line for line in lines if line and not line.startswith(("╭", "╰"))]
+    rules = [i for i, line in enumerate(lines) if set(line) == {"─"}]
+    message = " ".join(lines[: rules[0]] if rules else lines).removesuffix(".")
+    if "Perhaps you meant:" in lines[:-1]:
+        message += f"; perhaps you meant {lines[lines.index('Perhaps you meant:') + 1]}"
+    command = next((f"{word} " for word in arguments[:1] if word in ("run", "report", "list")), "")
+    return f"{message or 'The arguments are not understood'}; see `payback {command}--help`."
+
+
+def _do(command: RunCommand | ReportCommand | ListCommand, console: Console) -> int:
+    # Imported here, so that --help and mistakes in the arguments answer at once.
+    from payback.paper import overview, runner
+    from payback.paper.report import making
+    from payback.paper.schemes import SCHEMES
+
+    if isinstance(command, RunCommand):
+        fields = {**vars(command), "schemes": command.schemes or tuple(SCHEMES)}
+        return _report_outcome(runner.run(runner.Request(**fields), console), command.out, console)
+    if isinstance(command, ListCommand):
+        overview.show(command.out, console)
+        return 0
+    return making.make(command.out, command.summaries, command.save_summaries, console)
+
+
+def _report_outcome(outcome: "Outcome", out: Path, console: Console) -> int:
+    """Say what came of the runs; the errors come last, where they are seen."""
+    if not outcome.failed:
+        console.print(f"All runs are in {out}; next: payback report --out {out}", markup=False, highlight=False)
+        return 0
+    for event in outcome.failed:
+        error = event.text.strip()
+        print(f"\n{event.task.name} failed: {error.splitlines()[-1]}", file=sys.stderr)
+        if "\n" in error:
+            print(textwrap.indent(error, "  "), file=sys.stderr)
+    count = sum(len(event.task.runs) for event in outcome.failed)
+    print(
+        f"payback: {count} runs failed, {outcome.made} were made; the same command tries them again.", file=sys.stderr
+    )
+    return 1
+
+
+@contextlib.contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let SIGTERM end the command as Ctrl-C does: in order, with nothing half-written."""
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not the main thread: whoever runs us there handles signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

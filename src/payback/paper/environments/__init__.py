@@ -1,0 +1,1 @@
+"""The paper's environments, as pure functions."""

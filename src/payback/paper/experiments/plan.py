@@ -1,0 +1,157 @@
+"""What an experiment is to the machinery: runs to make, results to keep, claims to decide.
+
+An experiment module (`cliff.py`, `long_cliff.py`) exposes one object `EXPERIMENT` with the attributes of
+`Experiment` below. Runner, records, report and command line know experiments through this file alone.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+Scalar = float | int | str | bool | None
+Verdict = Literal["holds", "does not hold", "undecided"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Name one training run: what is trained, on which scheme, with which seed.
+
+    >>> Run("cliff", None, None, "grm-10", 3, config=None).id
+    'cliff/grm-10/seed3'
+    >>> Run("cliff", "cumulative-mean", None, "grm-10", 3, config=None).id
+    'cliff+cumulative-mean/grm-10/seed3'
+    >>> Run("doorkey", None, "a0.02-g0.995", "grm-10", 3, config=None).id
+    'doorkey/a0.02-g0.995/grm-10/seed3'
+    """
+
+    experiment: str
+    """The experiment's name: "cliff", "long-cliff", "doorkey"."""
+    ablation: str | None
+    """None for the paper's own setting, else the name of the ablation."""
+    setting: str | None
+    """One point of a sweep, e.g. "a0.02-g0.995"; None where the experiment has no sweep."""
+    scheme: str
+    """One of the eight ids of `paper/schemes.py`."""
+    seed: int
+    """The seed, from 0."""
+    config: Any
+    """The experiment's own frozen dataclass; scheme and seed are not in it."""
+
+    @property
+    def group(self) -> str:
+        """Return what the run is reported under: the experiment and its ablation."""
+        return self.experiment if self.ablation is None else f"{self.experiment}+{self.ablation}"
+
+    @property
+    def id(self) -> str:
+        """Return the run's name, which is also its folder below `--out`."""
+        return "/".join(part for part in (self.group, self.setting, self.scheme, f"seed{self.seed}") if part)
+
+
+@dataclass(frozen=True)
+class Result:
+    """Hold what one run leaves behind; NumPy only, so that it can be stored without pickle.
+
+    The report draws what it finds under these names and leaves out the figures of those it does not find:
+    columns `return` and `length` (one row per episode, while training); arrays `q` (rows, columns, actions up,
+    right, down, left), the final Q table of a grid; summary `greedy_return` and `greedy_length` (ε = 0). Every
+    other number in the summary becomes a column of the table by scheme.
+    """
+
+    columns: dict[str, np.ndarray]
+    """Columns of one length, one row per point of the learning curve (float32 or int32)."""
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    """Small arrays of any shape, e.g. the final Q table."""
+    summary: dict[str, Scalar] = field(default_factory=dict)
+    """Single figures, e.g. the greedy return."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Set one sentence of the paper beside what was measured here."""
+
+    where: str
+    """TeX label or section."""
+    sentence: str
+    """What the paper states, in short."""
+    paper: str
+    """The paper's figure, "" if it gives none."""
+    here: str
+    """Our figure with its interval over seeds."""
+    verdict: Verdict
+    """Whether the sentence holds here."""
+    note: str = ""
+    """What a reader should know about it."""
+
+
+class Experiment(Protocol):
+    """Describe one experiment: constants, how to run it, how to judge it."""
+
+    @property
+    def name(self) -> str:
+        """Return the name on the command line and in run ids."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """Return the heading in the report."""
+        ...
+
+    @property
+    def learner_version(self) -> int:
+        """Return the number that is raised only when results would change."""
+        ...
+
+    @property
+    def config(self) -> type:
+        """Return the frozen dataclass of every choice, a docstring under each field."""
+        ...
+
+    @property
+    def ablations(self) -> Mapping[str, Mapping[str, object]]:
+        """Return, by name, the config fields that an ablation replaces."""
+        ...
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Return the points of the sweep; () if there is none."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return sentences for the report: how open choices were made, where the paper differs."""
+        ...
+
+    @property
+    def paper(self) -> Mapping[str, Mapping[str, str]]:
+        """Return the paper's own figures: summary key → scheme → figure as printed ({} if it gives none)."""
+        ...
+
+    def plan(
+        self,
+        schemes: Sequence[str],
+        seeds: int,
+        settings: Sequence[str],
+        steps: int | None,
+        ablation: str | None,
+    ) -> list[Run]:
+        """List the runs: every scheme × setting × seed; `steps` shortens the training (None: in full)."""
+        ...
+
+    def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:
+        """Group runs into what one process computes in one go; the grouping changes no run's result."""
+        ...
+
+    def execute(self, batch: tuple[Run, ...], progress: Callable[[float], None]) -> dict[str, Result]:
+        """Train the runs of one batch; return the results by run id; `progress` is told the share done, 0 … 1."""
+        ...
+
+    def cost(self, batch: tuple[Run, ...]) -> float:
+        """Estimate the seconds a batch takes, for the ETA and to start the longest first."""
+        ...
+
+    def claims(self, results: Mapping[str, Result]) -> list[Claim]:
+        """Decide the paper's sentences from the results there are, by run id."""
+        ...

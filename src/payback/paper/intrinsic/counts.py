@@ -1,0 +1,36 @@
+"""The bonus of DoorKey: a place seen before in this episode pays less with each visit (`tabular_im`)."""
+
+import jax
+import jax.numpy as jnp
+
+
+def first_visit(cell: jax.Array, cells: int) -> jax.Array:
+    """Begin to count at the start of episodes: where the agent is put is visited once; int32 (…, cells).
+
+    >>> first_visit(jnp.array([2, 0]), 3).tolist()
+    [[0, 0, 1], [1, 0, 0]]
+    """
+    return _at(cell, cells).astype(jnp.int32)
+
+
+def visit(counts: jax.Array, cell: jax.Array, alpha: float) -> tuple[jax.Array, jax.Array]:
+    """Pay for arriving at a cell, less with each visit: F_t = α / n(s_{t+1})  (`tabular_im`).
+
+    n counts the visits in this episode to (x, y, carrying the key), the present one included, so that the
+    first pays α. The paper words it "previously visited"; its own example (1, 1/2, 1/3, …) includes the
+    present visit. The place where an episode starts has been visited once, without pay.
+
+    >>> counts, bonus = visit(first_visit(jnp.array([0]), 3), jnp.array([2]), alpha=0.5)
+    >>> counts, bonus = visit(counts, jnp.array([2]), alpha=0.5)
+    >>> counts.tolist(), bonus.tolist()
+    ([[1, 0, 2]], [0.25])
+    """
+    here = _at(cell, counts.shape[-1])
+    counts = counts + here
+    visits = jnp.where(here, counts, 0).sum(axis=-1)
+    return counts, alpha / visits.astype(jnp.float32)
+
+
+def _at(cell: jax.Array, cells: int) -> jax.Array:
+    # A comparison over all cells: on a CPU it beats a scatter of a few indices by far.
+    return jnp.arange(cells) == cell[..., None]

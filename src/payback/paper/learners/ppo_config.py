@@ -1,0 +1,65 @@
+"""The choices of the PPO learner, with the base code's defaults."""
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True)
+class PPO:
+    """Hold every number of the learner; the defaults are torch-ac's and the paper's."""
+
+    gamma: float = 0.99
+    """γ of learner and shaping alike: the law holds for no other pair."""
+    alpha: float = 0.005
+    """α of the bonus α/n(s)."""
+    environments: int = 16
+    """Environments side by side."""
+    steps: int = 128
+    """Steps of each environment per update."""
+    epochs: int = 4
+    """Passes over a rollout; every second one is shifted by half a recurrence, so they come in pairs."""
+    batch: int = 256
+    """Samples of a minibatch."""
+    recurrence: int = 4
+    """Steps the gradient goes back through time."""
+    learning_rate: float = 1e-3
+    """Adam's step size."""
+    adam_epsilon: float = 1e-8
+    """Adam's ε."""
+    gae_lambda: float = 0.95
+    """λ of the generalised advantage estimate."""
+    clip: float = 0.2
+    """How far ratio and value may move per update."""
+    entropy_weight: float = 0.01
+    """Weight of the entropy in the objective."""
+    value_weight: float = 0.5
+    """Weight of the value's error in the loss."""
+    largest_norm: float = 0.5
+    """Longer gradients are shortened to this."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be trained with."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not value > 0:
+                raise ValueError(f"{field.name} is {value}; it must be more than 0")
+        if self.gamma > 1 or self.gae_lambda > 1:
+            raise ValueError(f"gamma is {self.gamma} and gae_lambda {self.gae_lambda}; neither may exceed 1")
+        if self.recurrence % 2 or self.steps % self.recurrence or self.batch % self.recurrence:
+            raise ValueError(
+                f"recurrence is {self.recurrence}, which must be even and divide steps ({self.steps}) and batch "
+                f"({self.batch})"
+            )
+        if self.epochs % 2:
+            raise ValueError(f"epochs is {self.epochs}; every second one is shifted, so give an even number")
+        if self.batch > self.samples:
+            raise ValueError(f"batch is {self.batch}, more than the {self.samples} samples of a rollout; lower it")
+
+    @property
+    def samples(self) -> int:
+        """Return the steps of all environments in one update."""
+        return self.environments * self.steps
+
+    @property
+    def sequences(self) -> int:
+        """Return the number of sequences of `recurrence` steps in a rollout."""
+        return self.samples // self.recurrence

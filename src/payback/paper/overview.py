@@ -1,0 +1,47 @@
+"""Say what there is to run, what is done, and what is left."""
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from payback.paper import experiments, records
+from payback.paper.display import duration, seconds_left
+from payback.paper.engines.local import cores
+from payback.paper.experiments.plan import Experiment
+from payback.paper.mistake import Mistake
+from payback.paper.runner import Request
+from payback.paper.schemes import SCHEMES
+
+
+def show(out: Path, console: Console) -> None:
+    """Print one line per experiment and ablation: runs done, runs left, and about how long they take."""
+    if not out.is_dir() and out != Request.out:
+        raise Mistake(f"There is no folder {out}: give the one you passed to `payback run --out`.")
+    table = Table("experiment", "ablation", "done", "left", "time left", box=None, pad_edge=False)
+    for name in experiments.MODULES:
+        experiment = experiments.load(name)
+        for ablation in (None, *experiment.ablations):
+            table.add_row(*_row(experiment, ablation, out))
+    console.print(table)
+    console.print(f"schemes: {' '.join(SCHEMES)}", highlight=False)
+    console.print(f"records: {out}", markup=False, highlight=False)
+
+
+def _row(experiment: Experiment, ablation: str | None, out: Path) -> tuple[str, ...]:
+    """Count the runs of the paper's plan: all schemes, settings and seeds, in full length."""
+    runs = experiment.plan(tuple(SCHEMES), Request.seeds, experiment.settings, None, ablation)
+    name = (experiment.name, ablation or "–")
+    try:
+        records.refuse_others(out, runs, experiment.learner_version)
+    except Mistake:
+        # Short runs, or runs of another version: they do not count towards the paper's plan.
+        there = sum(len(records.folders(out, group)) for group in {run.group for run in runs})
+        return (*name, "0", str(len(runs)), f"(the {there} runs there are of another kind)")
+    flaws = {run: records.flaw(out / run.id) for run in runs}
+    left = [run for run, flaw in flaws.items() if flaw]
+    damaged = sum((out / run.id).exists() for run in left)
+    costs = {str(i): experiment.cost(batch) for i, batch in enumerate(experiment.batches(left))}
+    time = duration(seconds_left(costs, {}, 0.0, cores())) if left else "–"
+    more = f" ({damaged} damaged)" if damaged else ""
+    return (*name, str(len(runs) - len(left)), f"{len(left)}{more}", time)

@@ -1,0 +1,107 @@
+"""Collect the charts of a page, each as a specification and named data; save the same as static figures."""
+
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from payback.paper.report import figures, grids, tables
+from payback.paper.report.figures import FINALS, LABELS, finished
+from payback.paper.report.summary import Group
+
+HEIGHT = 300
+
+
+class Charts:
+    """Gather charts while the page is composed; specifications and data are stored once and named by charts."""
+
+    def __init__(self) -> None:
+        self._charts: dict[str, dict[str, Any]] = {}
+        self._specs: dict[str, dict[str, Any]] = {}
+        self._data: dict[str, Any] = {}
+        self._static: dict[str, dict[str, Any]] = {}
+        self._maps: dict[str, list[tuple[str, str, int, int]]] = {}
+
+    def content(self) -> dict[str, Any]:
+        """Return what the page needs to draw them."""
+        return {"charts": self._charts, "specs": self._specs, "data": self._data}
+
+    def curve(self, group: Group, schemes: list[str], column: str) -> dict[str, str]:
+        """Add the learning curves of one column."""
+        name = _id(group.name, column)
+        columns = tables.curve_columns(group, column)
+        label = LABELS[column]
+        spec = finished(figures.curve_chart(schemes, label), width="container", height=HEIGHT)
+        self._add(name, _id(column, *schemes), spec, {"rows": columns})
+        static = finished(figures.curve_chart(schemes, label, legend=True), width=640, height=360)
+        self._static[name] = static | {"datasets": {"rows": tables.curve_rows(columns)}}
+        return {"id": name, "caption": label.capitalize()}
+
+    def final(self, group: Group, schemes: list[str], key: str) -> dict[str, str]:
+        """Add the final figures by scheme."""
+        name = _id(group.name, key)
+        rows = tables.final_rows(group, key)
+        chart = figures.final_chart(schemes, FINALS[key])
+        height = 34 * len(schemes) + 10
+        self._add(name, _id(key, *schemes), finished(chart, width="container", height=height), {"rows": rows})
+        self._static[name] = finished(chart, width=520, height=height) | {"datasets": {"rows": rows}}
+        return {"id": name, "caption": FINALS[key].capitalize()}
+
+    def policy(self, group: Group, scheme: str) -> str:
+        """Add one policy map; in the static figures the maps of a group share a sheet."""
+        name = _id(group.name, "policy", scheme)
+        policy = group.policies[scheme]
+        rows, columns = policy.action.shape
+        kind = f"policy-{columns}"
+        if kind not in self._specs:
+            height = 130 if columns <= grids.NARROW else 96
+            self._specs[kind] = finished(grids.policy_chart(columns), width="container", height=height)
+        self._add(name, kind, None, {"cells": tables.policy_cells(policy)})
+        sheet = self._maps.setdefault(_id(group.name, "policies"), [])
+        sheet.append((name, figures.titled(scheme), rows, columns))
+        return name
+
+    def grid(self, experiment: str, rows: int, columns: int) -> str:
+        """Add the grid with its two paths."""
+        name = _id(experiment, "grid")
+        chart = grids.grid_chart(rows, columns)
+        height = 40 * rows if columns <= grids.NARROW else 96
+        self._add(name, name, finished(chart, width="container", height=height), {})
+        self._static[name] = finished(chart, width=(44 if columns <= grids.NARROW else 22) * columns, height=height)
+        return name
+
+    def save(self, folder: Path) -> list[Path]:
+        """Write every figure as SVG and PNG."""
+        folder.mkdir(parents=True, exist_ok=True)
+        sheets = {name: self._sheet(maps) for name, maps in self._maps.items()}
+        written = []
+        for name, spec in (self._static | sheets).items():
+            svg = vl_convert.vegalite_to_svg({**spec, "background": "white", "padding": 10, "autosize": "pad"})
+            (folder / f"{name}.svg").write_text(svg)
+            (folder / f"{name}.png").write_bytes(vl_convert.svg_to_png(svg, scale=2.0))
+            written += [folder / f"{name}.svg", folder / f"{name}.png"]
+        return written
+
+    def _add(self, name: str, kind: str, spec: dict[str, Any] | None, data: dict[str, Any]) -> None:
+        if spec is not None:
+            self._specs.setdefault(kind, spec)
+        self._charts[name] = {"spec": kind, "named": {key: f"{name}.{key}" for key in data}}
+        self._data |= {f"{name}.{key}": value for key, value in data.items()}
+
+    def _sheet(self, maps: list[tuple[str, str, int, int]]) -> dict[str, Any]:
+        """Lay the maps of one group out on one figure."""
+        charts = []
+        for name, title, rows, columns in maps:
+            chart = grids.policy_chart(columns, f"{name}.cells")
+            side = 30 if columns <= grids.NARROW else 22
+            charts.append(chart.properties(title=title, width=side * columns, height=30 * rows))
+        datasets = {f"{name}.cells": self._data[f"{name}.cells"] for name, *_ in maps}
+        across = 2 if maps[0][3] <= grids.NARROW else 1
+        sheet = alt.concat(*charts, columns=across).resolve_scale(color="independent")
+        return finished(sheet) | {"datasets": datasets}
+
+
+def _id(*parts: str) -> str:
+    """Make a name that may stand in a file name and an attribute."""
+    return "".join(c if c.isalnum() or c in "-._" else "-" for c in "-".join(parts).replace("_", "-"))

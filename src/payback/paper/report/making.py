@@ -1,0 +1,89 @@
+"""From records or summaries to a report: `payback report`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from payback.paper import experiments, records
+from payback.paper.mistake import Mistake, writing_to
+from payback.paper.records import Record
+from payback.paper.report import storage
+from payback.paper.report.page import page
+from payback.paper.report.summary import Summary, group_of, summarise
+
+
+def make(out: Path, summaries: Path, save_summaries: bool, console: Console) -> int:
+    """Write report.html and figures/ into `out`; return 1 if damaged runs had to be left out, else 0.
+
+    What is shown: the runs in `out`; if there are none, the summaries. The two are never mixed, so a quick demo is
+    not mistaken for the full experiment.
+    """
+    found, damaged = _read(out)
+    if not found and damaged:
+        raise Mistake(f"All runs in {out} are damaged: make them again with `payback run`.")
+    told = _summaries(found) if found else storage.load(summaries)
+    if not told:
+        raise Mistake(f"There are no runs in {out} and no summaries in {summaries}: start with `payback run cliff`.")
+    if save_summaries and not found:
+        raise Mistake(f"--save-summaries needs full runs, and {out} holds none: start with `payback run cliff`.")
+    for folder, flaw in damaged.items():
+        _say(console, f"{folder} is damaged ({flaw}) and left out: `payback run` makes it again.")
+    if save_summaries:
+        for summary in told:
+            storage.save(summaries, summary)
+            _say(console, f"wrote {summaries / summary.experiment}")
+    _write(out, told, console)
+    return 1 if damaged else 0
+
+
+def _write(out: Path, told: Sequence[Summary], console: Console) -> None:
+    text, charts = page(told)
+    with writing_to(out):
+        out.mkdir(parents=True, exist_ok=True)
+        count = len(charts.save(out / "figures"))
+        draft = out / ".report.html"
+        draft.write_text(text)
+        draft.replace(out / "report.html")
+    _say(
+        console,
+        f"wrote {out / 'report.html'} ({len(text.encode()) / 1e6:.1f} MB) and {count} files in {out / 'figures'}",
+    )
+
+
+def _read(out: Path) -> tuple[dict[str, Record], dict[Path, str]]:
+    """Read all runs below `out`, by run id; those that are damaged come apart, with what is wrong."""
+    found: dict[str, Record] = {}
+    damaged: dict[Path, str] = {}
+    for folder in records.folders(out):
+        try:
+            found[folder.relative_to(out).as_posix()] = records.read(folder)
+        except records.Damaged as error:
+            damaged[folder] = str(error)
+    return found, damaged
+
+
+def _summaries(found: dict[str, Record]) -> list[Summary]:
+    """Summarise experiment by experiment, in the order of `payback list`."""
+    names = dict.fromkeys(record.identity["experiment"] for record in found.values())
+    _refuse_mixed(found)
+    order = list(experiments.MODULES)
+    known = sorted(names, key=lambda name: order.index(name) if name in order else len(order))
+    return [
+        summarise(experiments.load(name), {i: r for i, r in found.items() if r.identity["experiment"] == name})
+        for name in known
+    ]
+
+
+def _refuse_mixed(found: dict[str, Record]) -> None:
+    """Refuse runs under one name that were made differently: their mean would mean nothing."""
+    first: dict[str, tuple[str, Record]] = {}
+    for name, record in found.items():
+        other, one = first.setdefault(group_of(record), (name, record))
+        for part in ("config", "learner_version"):
+            if record.identity[part] != one.identity[part]:
+                raise Mistake(f"{other} and {name} were made with a different {part}: keep them in different folders.")
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)

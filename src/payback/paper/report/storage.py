@@ -1,0 +1,122 @@
+"""Write summaries to results/<experiment>/ and read them back."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from payback.paper.experiments.plan import Claim
+from payback.paper.mistake import Mistake, writing_to
+from payback.paper.report.policy import Policy
+from payback.paper.report.summary import CURVES, Group, Summary, as_json
+
+
+def save(folder: Path, summary: Summary) -> None:
+    """Write one experiment's summary below `folder`, each file whole or not at all."""
+    place = folder / summary.experiment
+    with writing_to(place):
+        place.mkdir(parents=True, exist_ok=True)
+        _write_parquet(place / "curves.parquet", _curve_columns(summary))
+        _write_parquet(place / "policies.parquet", _policy_columns(summary))
+        text = json.dumps(as_json(summary), indent=1, ensure_ascii=False, allow_nan=False)
+        _replace(place / "summary.json", (text + "\n").encode())
+
+
+def load(folder: Path) -> list[Summary]:
+    """Read all summaries below `folder`; a `Mistake` names a file that cannot be read."""
+    summaries = []
+    for place in sorted(path.parent for path in folder.glob("*/summary.json")):
+        try:
+            summaries.append(_load(place))
+        except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+            raise Mistake(
+                f"The summary in {place} cannot be read ({error}): make it again with "
+                "`payback report --save-summaries`."
+            ) from error
+    return summaries
+
+
+def _load(place: Path) -> Summary:
+    stored = json.loads((place / "summary.json").read_text())
+    curves = pq.read_table(place / "curves.parquet").to_pydict()
+    policies = pq.read_table(place / "policies.parquet").to_pydict()
+    groups = tuple(_load_group(group, curves, policies) for group in stored.pop("groups"))
+    claims = tuple(Claim(**claim) for claim in stored.pop("claims"))
+    return Summary(**{**stored, "notes": tuple(stored["notes"])}, claims=claims, groups=groups)
+
+
+def _load_group(group: dict[str, Any], curves: dict[str, list], policies: dict[str, list]) -> Group:
+    schemes = dict.fromkeys(run["scheme"] for run in group["runs"])
+    names = [name for name in CURVES if name in curves]
+    points = len(group["episodes"])
+    drawn = {}
+    for scheme in schemes if points else ():
+        rows = _rows(curves, group["name"], scheme)
+        drawn[scheme] = {c: np.array(curves[c], np.float32)[rows].reshape(-1, points) for c in names}
+    maps = {}
+    for scheme in schemes:
+        rows = _rows(policies, group["name"], scheme)
+        if len(rows):
+            shape = (max(policies["row"][i] for i in rows) + 1, -1)
+            maps[scheme] = Policy(*(np.array(policies[c])[rows].reshape(shape) for c in ("action", "share", "value")))
+    return Group(**{**group, "episodes": np.array(group["episodes"])}, curves=drawn, policies=maps)
+
+
+def _rows(table: dict[str, list], group: str, scheme: str) -> np.ndarray:
+    pairs = zip(table["group"], table["scheme"], strict=True)
+    return np.array([i for i, pair in enumerate(pairs) if pair == (group, scheme)], dtype=int)
+
+
+def _curve_columns(summary: Summary) -> dict[str, Any]:
+    """Lay the curves out as one table: group, scheme, seed, point, and the curves, in that order of rows."""
+    index = [
+        (group.name, run["scheme"], run["seed"], point)
+        for group in summary.groups
+        for run in group.runs
+        for point in range(len(group.episodes))
+    ]
+    names = [c for c in CURVES if all(c in d for g in summary.groups for d in g.curves.values())]
+    values = {
+        name: np.concatenate([c[name].ravel() for g in summary.groups for c in g.curves.values()] or [np.zeros(0)])
+        for name in names
+    }
+    return {**_keys(index, ("group", "scheme", "seed", "point")), **values}
+
+
+def _policy_columns(summary: Summary) -> dict[str, Any]:
+    cells = list(_cells(summary))
+    columns = _keys([cell[:4] for cell in cells], ("group", "scheme", "row", "column"))
+    kinds = {"action": np.int8, "share": np.float32, "value": np.float32}
+    return columns | {n: np.array([c[i] for c in cells], k) for i, (n, k) in enumerate(kinds.items(), start=4)}
+
+
+def _cells(summary: Summary) -> Iterator[tuple[str, str, int, int, int, float, float]]:
+    for group in summary.groups:
+        for scheme, policy in group.policies.items():
+            for row, column in np.ndindex(policy.action.shape):
+                at = (row, column)
+                figures = int(policy.action[at]), float(policy.share[at]), float(policy.value[at])
+                yield group.name, scheme, row, column, *figures
+
+
+def _keys(index: list[tuple], names: tuple[str, ...]) -> dict[str, pa.Array]:
+    """Make the leading columns: two of text, then numbers."""
+    kinds = [pa.string(), pa.string(), pa.int32(), pa.int32()]
+    return {n: pa.array([row[i] for row in index], kinds[i]) for i, n in enumerate(names)}
+
+
+def _write_parquet(path: Path, columns: dict[str, Any]) -> None:
+    draft = path.with_name(f".{path.name}")
+    pq.write_table(pa.table(columns), draft, compression="zstd", compression_level=19)
+    os.replace(draft, path)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    draft = path.with_name(f".{path.name}")
+    draft.write_bytes(data)
+    os.replace(draft, path)

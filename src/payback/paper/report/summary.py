@@ -1,0 +1,178 @@
+"""Boil the runs of an experiment down to what the report shows, small enough to commit.
+
+    results/<experiment>/summary.json       claims, settings, how it was made, the single figures of every run
+                         curves.parquet     every run's learning curve, thinned to at most POINTS block means
+                         policies.parquet   by scheme and cell: the most common greedy action and its mean Q
+
+The report is always drawn from a `Summary`, whether it was just made from full runs or read back from these files:
+both give the same page. Claims are decided on the full curves, before thinning, and stored as decided.
+"""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from payback.paper.experiments.plan import Claim, Experiment
+from payback.paper.records import Record
+from payback.paper.report.policy import Policy, majority
+from payback.paper.schemes import SCHEMES
+
+POINTS = 250
+CURVES = ("return", "length")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Hold the runs that share one config: the paper's setting, or an ablation."""
+
+    name: str
+    """As in run ids: "cliff", "cliff+wide-rnd"."""
+    config: dict[str, Any]
+    """The config all of them share."""
+    made: dict[str, Any]
+    """Commits, commands, package versions and time, over all runs."""
+    runs: list[dict[str, Any]]
+    """One entry per run: scheme, seed, and its single figures."""
+    episodes: np.ndarray
+    """(points,) the middle of each block of episodes."""
+    curves: dict[str, dict[str, np.ndarray]]
+    """Scheme → column → (seeds, points) block means."""
+    policies: dict[str, Policy]
+    """Scheme → the most common action in each cell."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Hold all that the report says about one experiment."""
+
+    experiment: str
+    """Its name."""
+    title: str
+    """Its heading."""
+    notes: tuple[str, ...]
+    """Sentences for the reader."""
+    paper: dict[str, dict[str, str]]
+    """The paper's own figures: summary key → scheme → figure."""
+    fields: dict[str, str]
+    """Config field → what it means."""
+    claims: tuple[Claim, ...]
+    """The paper's sentences, decided."""
+    groups: tuple[Group, ...]
+    """The paper's setting first, then the ablations."""
+
+
+def summarise(experiment: Experiment, records: Mapping[str, Record]) -> Summary:
+    """Make the summary of an experiment from its records, by run id."""
+    results = {name: record.result for name, record in records.items()}
+    names = dict.fromkeys(group_of(record) for record in records.values())
+    groups = [
+        _group(name, [record for record in records.values() if group_of(record) == name])
+        for name in sorted(names, key=lambda name: (name != experiment.name, name))
+    ]
+    return Summary(
+        experiment=experiment.name,
+        title=experiment.title,
+        notes=tuple(experiment.notes),
+        paper={key: dict(by_scheme) for key, by_scheme in experiment.paper.items()},
+        fields=field_docs(experiment.config),
+        claims=tuple(experiment.claims(results)),
+        groups=tuple(groups),
+    )
+
+
+def group_of(record: Record) -> str:
+    """Return the name of the group a record belongs to."""
+    identity = record.identity
+    name = identity["experiment"] + (f"+{identity['ablation']}" if identity["ablation"] else "")
+    return f"{name}/{identity['setting']}" if identity["setting"] else name
+
+
+def thin(curve: np.ndarray, points: int = POINTS) -> np.ndarray:
+    """Replace a long curve (…, n) by the means of equal blocks, at most `points`; the last may be shorter.
+
+    >>> thin(np.arange(7.0), points=3)
+    array([1., 4., 6.])
+    """
+    n = curve.shape[-1]
+    starts = np.arange(0, n, max(1, -(-n // points)))
+    sums = np.add.reduceat(curve.astype(np.float64), starts, axis=-1)
+    return sums / np.diff([*starts, n])
+
+
+def field_docs(config: type) -> dict[str, str]:
+    """Return the docstring under each field of a dataclass.
+
+    >>> field_docs(Claim)["verdict"]
+    'Whether the sentence holds here.'
+    """
+    docs: dict[str, str] = {}
+    for owner in reversed(config.__mro__[:-1]):
+        body = ast.parse(textwrap.dedent(inspect.getsource(owner))).body[0]
+        assert isinstance(body, ast.ClassDef)
+        for field, below in zip(body.body, body.body[1:], strict=False):
+            if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
+                continue
+            if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+                docs[field.target.id] = " ".join(str(below.value.value).split())
+    return docs
+
+
+def _group(name: str, members: Sequence[Record]) -> Group:
+    order = {scheme: i for i, scheme in enumerate(SCHEMES)}
+    members = sorted(members, key=lambda r: (order.get(r.identity["scheme"], 99), r.identity["seed"]))
+    schemes = dict.fromkeys(record.identity["scheme"] for record in members)
+    by_scheme = {s: [r for r in members if r.identity["scheme"] == s] for s in schemes}
+    names = [c for c in CURVES if all(c in record.result.columns for record in members)]
+    length = len(members[0].result.columns[names[0]]) if names else 0
+    return Group(
+        name=name,
+        config=members[0].identity["config"],
+        made=_made(members),
+        runs=[_figures(record) for record in members],
+        episodes=thin(np.arange(1, length + 1)) if length else np.zeros(0),
+        curves={
+            scheme: {c: thin(np.stack([r.result.columns[c] for r in of_scheme])).astype(np.float32) for c in names}
+            for scheme, of_scheme in by_scheme.items()
+        },
+        policies={
+            scheme: majority(np.stack([r.result.arrays["q"] for r in of_scheme]))
+            for scheme, of_scheme in by_scheme.items()
+            if all("q" in r.result.arrays for r in of_scheme)
+        },
+    )
+
+
+def _figures(record: Record) -> dict[str, Any]:
+    return {"scheme": record.identity["scheme"], "seed": record.identity["seed"], **record.result.summary}
+
+
+def _made(members: Sequence[Record]) -> dict[str, Any]:
+    """Gather how the runs of a group were made; more than one commit or command is said, not hidden."""
+    made = [record.made for record in members]
+    times = sorted(str(m.get("created")) for m in made)
+    return {
+        "commits": sorted({str(m.get("commit")) for m in made}),
+        "commands": sorted({str(m.get("command")) for m in made}),
+        "packages": max(made, key=lambda m: str(m.get("created"))).get("packages", {}),
+        "python": sorted({str(m.get("python")) for m in made}),
+        "platform": sorted({str(m.get("platform")) for m in made}),
+        "first": times[0],
+        "last": times[-1],
+        "seconds": round(sum(float(m.get("seconds") or 0.0) for m in made), 1),
+        "learner_version": members[0].identity["learner_version"],
+    }
+
+
+def as_json(summary: Summary) -> dict[str, Any]:
+    """Return the part of a summary that is no array, for summary.json."""
+    groups = [
+        {"name": g.name, "config": g.config, "made": g.made, "runs": g.runs, "episodes": g.episodes.tolist()}
+        for g in summary.groups
+    ]
+    rest = {name: getattr(summary, name) for name in ("experiment", "title", "notes", "paper", "fields")}
+    return {**rest, "claims": [asdict(claim) for claim in summary.claims], "groups": groups}

@@ -1,0 +1,168 @@
+"""Plan, run, resume: make the runs that are asked for and not there yet."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from rich.console import Console
+
+from payback.paper import experiments, records
+from payback.paper.display import Display, duration, seconds_left
+from payback.paper.engines import local, ray
+from payback.paper.engines.task import Event, Task
+from payback.paper.experiments.plan import Experiment, Run
+from payback.paper.mistake import Mistake, writing_to
+from payback.paper.schemes import SCHEMES
+
+
+@dataclass(frozen=True)
+class Request:
+    """Hold what was asked for on the command line."""
+
+    experiment: str
+    """The experiment's name."""
+    schemes: tuple[str, ...] = tuple(SCHEMES)
+    """Scheme ids."""
+    seeds: int = 10
+    """How many seeds, from 0."""
+    settings: tuple[str, ...] = ()
+    """Points of the sweep; () for all."""
+    steps: int | None = None
+    """Length of training; None for the paper's."""
+    ablation: str | None = None
+    """An ablation's name; None for the paper's setting."""
+    out: Path = Path("runs")
+    """The records folder."""
+    engine: Literal["local", "ray"] = "local"
+    """Where to compute."""
+    address: str | None = None
+    """The Ray cluster; None for one of our own."""
+    workers: int | None = None
+    """How many processes; None for one per core."""
+
+    @property
+    def command(self) -> str:
+        """Return the shortest command that makes the same results, without folder or engine."""
+        parts = ["payback run", self.experiment]
+        parts += ["--schemes", *self.schemes] if self.schemes != tuple(SCHEMES) else []
+        parts += ["--seeds", str(self.seeds)] if self.seeds != Request.seeds else []
+        parts += ["--settings", *self.settings] if self.settings else []
+        parts += ["--steps", str(self.steps)] if self.steps is not None else []
+        parts += ["--ablation", self.ablation] if self.ablation else []
+        return " ".join(parts)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Tell what came of a request."""
+
+    made: int
+    """Runs made now."""
+    failed: tuple[Event, ...]
+    """The tasks that failed, with their errors."""
+
+
+def planned(request: Request) -> tuple[Experiment, list[Run]]:
+    """List the runs of a request; a `Mistake` says what cannot be asked for."""
+    experiment = experiments.load(request.experiment)
+    _refuse_unknown("scheme", request.schemes, tuple(SCHEMES))
+    _refuse_unknown("setting", request.settings, experiment.settings)
+    if request.ablation is not None:
+        _refuse_unknown("ablation", (request.ablation,), tuple(experiment.ablations))
+    _refuse_less_than_one("--seeds", request.seeds)
+    _refuse_less_than_one("--steps", request.steps)
+    _refuse_less_than_one("--workers", request.workers)
+    if request.address is not None and request.engine != "ray":
+        raise Mistake("--address names a Ray cluster: add --engine ray, or leave it out.")
+    settings = request.settings or experiment.settings
+    schemes = tuple(dict.fromkeys(request.schemes))
+    return experiment, experiment.plan(schemes, request.seeds, settings, request.steps, request.ablation)
+
+
+def run(request: Request, console: Console) -> Outcome:
+    """Make the runs of a request that are not there yet; say what is planned, how it goes, and what failed."""
+    experiment, runs = planned(request)
+    _try_folder(request.out)
+    records.refuse_others(request.out, runs, experiment.learner_version)
+    left = _left_to_make(request.out, runs, console)
+    tasks = _tasks(experiment, left, request)
+    costs = {task.name: experiment.cost(task.runs) for task in tasks}
+    workers = request.workers or local.cores()
+    where = f"{workers} process{'es' if workers > 1 else ''}" if not request.address else request.address
+    estimate = duration(seconds_left(costs, {}, 0.0, workers))
+    ahead = f"{len(left)} to make on {where}, about {estimate}" if left else "nothing to make"
+    _say(
+        console,
+        f"{request.experiment}: {len(runs)} runs planned, {len(runs) - len(left)} done already, {ahead}.",
+    )
+    return _follow(tasks, costs, workers, request, console)
+
+
+def _follow(
+    tasks: Sequence[Task], costs: dict[str, float], workers: int, request: Request, console: Console
+) -> Outcome:
+    """Let the engine work and show its events; collect what failed."""
+    made, failed = 0, []
+    if not tasks:
+        return Outcome(0, ())
+    events: Iterator[Event]
+    if request.engine == "ray":
+        events = ray.events(tasks, request.workers, request.address)
+    else:
+        events = local.events(tasks, workers)
+    with Display(costs, workers, console) as display:
+        for event in events:
+            display.show(event)
+            if event.kind == "done":
+                made += len(event.task.runs)
+            if event.kind == "failed":
+                failed.append(event)
+    return Outcome(made, tuple(failed))
+
+
+def _left_to_make(out: Path, runs: Sequence[Run], console: Console) -> list[Run]:
+    """Return the runs without a sound record, and name the damaged ones."""
+    left = []
+    for run in runs:
+        flaw = records.flaw(out / run.id)
+        if flaw is None:
+            continue
+        left.append(run)
+        if (out / run.id).exists():
+            _say(console, f"{out / run.id} is damaged ({flaw}): it is made again.")
+    return left
+
+
+def _tasks(experiment: Experiment, runs: list[Run], request: Request) -> list[Task]:
+    """Group the runs into tasks, the longest first so that none is left alone at the end."""
+    batches = sorted(experiment.batches(runs), key=experiment.cost, reverse=True)
+    module = experiments.MODULES[request.experiment]
+    return [Task(module, tuple(batch), request.out, request.command) for batch in batches]
+
+
+def _try_folder(out: Path) -> None:
+    """Refuse a folder that cannot be written before any time is spent."""
+    with writing_to(out):
+        out.mkdir(parents=True, exist_ok=True)
+        probe = out / ".probe"
+        probe.write_bytes(b"payback")
+        probe.unlink(missing_ok=True)
+
+
+def _refuse_unknown(what: str, asked: Sequence[str], known: Sequence[str]) -> None:
+    for name in asked:
+        if name not in known:
+            choice = f"choose among {', '.join(known)}" if known else f"this experiment has no {what}s"
+            raise Mistake(f'There is no {what} "{name}": {choice}.')
+    if what == "scheme" and not asked:
+        raise Mistake(f"--schemes needs at least one scheme: choose among {', '.join(known)}.")
+
+
+def _refuse_less_than_one(option: str, value: int | None) -> None:
+    if value is not None and value < 1:
+        raise Mistake(f"{option} must be at least 1, got {value}.")
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)

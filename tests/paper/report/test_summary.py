@@ -1,0 +1,118 @@
+"""Runs become a small summary, and the summary gives the same page as the runs."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from payback.paper import experiments, records
+from payback.paper.mistake import Mistake
+from payback.paper.report import making, storage
+from payback.paper.report.charts import Charts
+from payback.paper.report.page import page
+from payback.paper.report.summary import POINTS, summarise, thin
+
+
+def read(out: Path) -> dict[str, records.Record]:
+    return {folder.relative_to(out).as_posix(): records.read(folder) for folder in records.folders(out)}
+
+
+def test_thinning_keeps_the_mean_and_bounds_the_points() -> None:
+    curve = np.random.default_rng(0).normal(size=(3, 10_000))
+    thinned = thin(curve)
+    assert thinned.shape == (3, POINTS)
+    np.testing.assert_allclose(thinned.mean(axis=1), curve.mean(axis=1))
+    np.testing.assert_allclose(thinned[:, 0], curve[:, :40].mean(axis=1))
+    short = np.arange(7.0)
+    np.testing.assert_array_equal(thin(short), short)
+    assert thin(np.arange(251.0)).tolist()[-1] == 250.0  # the last block is a single episode
+
+
+def test_a_summary_holds_the_groups_and_decides_on_full_curves(fake, runs: Path) -> None:
+    summary = summarise(fake, read(runs))
+    assert [group.name for group in summary.groups] == ["fake", "fake+slow"]
+    assert summary.fields["episodes"] == "How many episodes are trained."
+    plain, slow = summary.groups
+    assert len(plain.runs) == 24
+    assert list(plain.curves) == list(dict.fromkeys(run["scheme"] for run in plain.runs))
+    assert plain.curves["none"]["return"].shape == (3, 200)
+    assert slow.config["drift"] == 0.1
+    assert plain.made["commits"] == ["0123abc"]
+    assert plain.made["seconds"] == 36.0
+    assert summary.claims[0].here == "6 of 6"
+
+
+def test_a_summary_read_back_gives_the_same_page(fake, runs: Path, tmp_path: Path) -> None:
+    summary = summarise(fake, read(runs))
+    storage.save(tmp_path / "results", summary)
+    (again,) = storage.load(tmp_path / "results")
+    assert page([again])[0] == page([summary])[0]
+    size = sum(path.stat().st_size for path in (tmp_path / "results").rglob("*"))
+    assert size < 200_000, size
+
+
+def test_report_from_runs_and_from_summaries(fake, runs: Path, tmp_path: Path) -> None:
+    console, results = Console(quiet=True), tmp_path / "results"
+    assert making.make(runs, results, True, console) == 0
+    made = (runs / "report.html").read_text()
+    figures = {path.name for path in (runs / "figures").iterdir()}
+    assert {"fake-return.svg", "fake-return.png", "fake-policies.svg", "fake-grid.svg"} <= figures
+    # Elsewhere, with nothing but the committed summaries:
+    assert making.make(tmp_path / "empty", results, False, console) == 0
+    assert (tmp_path / "empty/report.html").read_text() == made
+    assert {path.name for path in (tmp_path / "empty/figures").iterdir()} == figures
+
+
+def test_damaged_runs_are_named_and_left_out(fake, runs: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(Charts, "save", lambda *_: [])
+    (runs / "fake/none/seed1/summary.json").write_text("{}")
+    console = Console(record=True, quiet=False, width=200, file=(tmp_path / "log").open("w"))
+    assert making.make(runs, tmp_path / "none", False, console) == 1
+    console.file.close()
+    assert "none/seed1 is damaged (summary.json is not what was written" in console.export_text()
+    assert "2 to 3 seeds" in (runs / "report.html").read_text()
+
+
+def test_runs_of_different_configs_are_not_averaged(fake, runs: Path) -> None:
+    from fake_experiment import FakeConfig, fake_result
+
+    run = replace(fake.plan(("none",), 1, (), 50, None)[0], seed=9, config=FakeConfig(episodes=50))
+    records.write(runs, run, fake_result(run), fake.learner_version, {})
+    with pytest.raises(Mistake, match=r"seed0 and fake/none/seed9 were made with a different config"):
+        making.make(runs, runs / "none", False, Console(quiet=True))
+
+
+def test_nothing_to_report_is_one_sentence(fake, tmp_path: Path) -> None:
+    with pytest.raises(Mistake, match=r"no runs in .* and no summaries in .*: start with"):
+        making.make(tmp_path / "runs", tmp_path / "results", False, Console(quiet=True))
+
+
+def test_summaries_are_not_made_from_summaries(fake, runs: Path, tmp_path: Path) -> None:
+    storage.save(tmp_path / "results", summarise(fake, read(runs)))
+    with pytest.raises(Mistake, match="needs full runs"):
+        making.make(tmp_path / "empty", tmp_path / "results", True, Console(quiet=True))
+
+
+@pytest.mark.parametrize("name", ["summary.json", "curves.parquet", "policies.parquet"])
+@pytest.mark.parametrize("text", ["", "{}", '{"groups": 3}'])
+def test_a_broken_summary_is_named(fake, runs: Path, tmp_path: Path, name: str, text: str) -> None:
+    storage.save(tmp_path, summarise(fake, read(runs)))
+    (tmp_path / "fake" / name).write_text(text)
+    with pytest.raises(Mistake, match=r"The summary in .*fake cannot be read"):
+        storage.load(tmp_path)
+
+
+def test_summaries_name_no_machine(fake, runs: Path, tmp_path: Path) -> None:
+    storage.save(tmp_path / "results", summarise(fake, read(runs)))
+    text = (tmp_path / "results/fake/summary.json").read_text()
+    assert str(tmp_path) not in text
+    assert json.loads(text)["groups"][0]["made"]["commands"] == ["payback run fake"]
+
+
+def test_an_unknown_experiment_in_the_records_is_one_sentence(fake, runs: Path, monkeypatch) -> None:
+    monkeypatch.setattr(experiments, "MODULES", {"cliff": "payback.paper.experiments.cliff"})
+    with pytest.raises(Mistake, match='no experiment "fake"'):
+        making.make(runs, runs / "none", False, Console(quiet=True))
