@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce demo test lint format bench clean
+.PHONY: help reproduce demo test test-hosts lint format bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,11 +31,46 @@ $(VENV)/.dev-ready: $(VENV)/.run-ready
 	@$(PIP) --editable '.[dev]'
 	@touch $@
 
-reproduce: $(VENV)/.run-ready  ## the main job: shape a random walker's rewards under all eight schemes
-	@$(BIN)/python examples/random_walker.py
+reproduce: $(VENV)/.run-ready  ## the main job: both cliff experiments in full, then the report (about ten minutes)
+	@$(BIN)/payback run cliff
+	@$(BIN)/payback run cliff --ablation cumulative-mean
+	@$(BIN)/payback run cliff --ablation wide-rnd
+	@$(BIN)/payback run long-cliff
+	@$(BIN)/payback report
 
-test: $(VENV)/.dev-ready  ## all tests, with the doctests and the README's code
-	@$(BIN)/python -m pytest
+demo: $(VENV)/.run-ready  ## a first picture in about a minute
+	@$(BIN)/python examples/random_walker.py
+	@$(BIN)/payback run cliff --steps 1000 --seeds 3 --out demo
+	@$(BIN)/payback report --out demo
+
+# RLlib and rllte pin packages that the rest does not: each is tested in an environment of its own.
+HOST_TOOLS := numpy array-api-compat pytest pytest-timeout
+HOST_PIP := bin/python -m pip install --quiet --disable-pip-version-check
+
+.envs/rllib/.ready: $(PINS)
+	@echo "installing RLlib in an environment of its own (about two minutes, once) …"
+	@$(PYTHON) -m venv .envs/rllib
+	@.envs/rllib/$(HOST_PIP) torch==2.13.0
+	@.envs/rllib/$(HOST_PIP) 'ray[rllib]==2.60.0' gymnasium==1.2.2 $(HOST_TOOLS)
+	@.envs/rllib/$(HOST_PIP) --no-deps --editable .
+	@touch $@
+
+.envs/rllte/.ready: $(PINS)
+	@echo "installing rllte in an environment of its own (about a minute, once) …"
+	@$(PYTHON) -m venv .envs/rllte
+	@.envs/rllte/$(HOST_PIP) torch==2.13.0
+	@.envs/rllte/$(HOST_PIP) gymnasium==1.4.0 termcolor==3.3.0 pynvml==11.5.0 $(HOST_TOOLS)
+	@.envs/rllte/$(HOST_PIP) --no-deps rllte-core==1.0.1
+	@.envs/rllte/$(HOST_PIP) --no-deps --editable .
+	@touch $@
+
+test: $(VENV)/.dev-ready test-hosts  ## all tests, with the doctests and the README's code
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
+HOST_TESTS := tests/integrations
+test-hosts: .envs/rllib/.ready .envs/rllte/.ready  ## the adapters of RLlib and rllte, in their own environments
+	@OMP_NUM_THREADS=1 .envs/rllib/bin/python -m pytest --quiet $(HOST_TESTS)/test_rllib.py $(HOST_TESTS)/test_gymnasium.py $(HOST_TESTS)/test_truncation.py
+	@OMP_NUM_THREADS=1 .envs/rllte/bin/python -m pytest --quiet $(HOST_TESTS)/test_rllte.py
 
 lint: $(VENV)/.dev-ready  ## ruff and pyright
 	@$(BIN)/ruff check .
@@ -50,4 +85,4 @@ bench: $(VENV)/.dev-ready  ## the core beside its peers, as ratios measured in o
 	@$(BIN)/python benchmarks/core.py
 
 clean:  ## remove the virtual environment and caches
-	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist build
+	@rm -rf $(VENV) .envs .pytest_cache .ruff_cache .hypothesis dist build

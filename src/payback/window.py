@@ -65,6 +65,10 @@ def window_match(name: str, gamma: float, shares: np.ndarray) -> RewardTransform
         read_state(name, state, WindowState)
         _fits(name, state, W)
         xp, reward, done, valid = read_step(name, state.loans, reward, done, valid)
+        if xp is np and W and valid is None and not np.count_nonzero(done):
+            # The common step: no end, nothing to settle.
+            shaped = reward - _weigh(xp, due_and_rest[0], state.loans)
+            return WindowState(np.concatenate((reward[None], state.loans[:-1]))), shaped
         due, rest = _weigh(xp, due_and_rest, state.loans)
         shaped = xp.where(done, -rest, reward - due) if W else xp.zeros_like(reward)
         loans = xp.concat((reward[None], state.loans))[:W]

@@ -1,0 +1,119 @@
+"""What the adapters add to a step, beside what Gymnasium's own reward wrapper adds, and to SB3's PPO.
+
+    python benchmarks/integrations.py            both tables; --check fails when a bound is broken
+
+Times are CPU seconds of this one-threaded process, the sides of a ratio taken in turns: on a shared machine the ratio
+means something, the time does not. The intrinsic reward itself costs nothing here, so that the shaping can be seen.
+"""
+
+import os
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
+
+import sys
+import time
+import warnings
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers.vector import NormalizeReward
+from stable_baselines3 import PPO
+from stable_baselines3.common.env_util import make_vec_env
+
+import payback
+from payback.integrations.gymnasium import ShapeVectorReward
+from payback.integrations.sb3 import ShapeVecReward
+
+GAMMA, B, DELAY = 0.99, 16, 10
+EPISODE = 200
+BOUNDS = {"gymnasium": 1.0, "sb3": 0.03}
+
+
+class StillEnvs(gym.vector.VectorEnv):
+    """Sixteen environments that cost nothing; each episode takes two hundred steps, ending one after the other."""
+
+    num_envs = B
+    single_observation_space = gym.spaces.Box(-1, 1, (4,))
+    observation_space = gym.vector.utils.batch_space(single_observation_space, B)
+    single_action_space = gym.spaces.Discrete(2)
+    action_space = gym.vector.utils.batch_space(single_action_space, B)
+    metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012  Gymnasium reads it off the class
+
+    def __init__(self) -> None:
+        self.t, self.obs, self.reward = 0, np.zeros((B, 4), np.float32), np.random.default_rng(0).random(B)
+        self.never, self.ends = np.zeros(B, bool), np.zeros((EPISODE, B), bool)
+        self.ends[np.arange(B) * (EPISODE // B), np.arange(B)] = True
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        return self.obs, {}
+
+    def step(self, actions: Any) -> Any:
+        self.t += 1
+        return self.obs, self.reward, self.ends[self.t % EPISODE], self.never, {"bonus": self.reward}
+
+
+def cost_of_steps(envs: gym.vector.VectorEnv, steps: int) -> float:
+    actions = np.zeros(B, dtype=int)
+    start = time.process_time()
+    for _ in range(steps):
+        envs.step(actions)
+    return (time.process_time() - start) / steps * 1e6
+
+
+def gymnasium_steps(rounds: int = 60, steps: int = 400) -> dict[str, float]:
+    """Return the microseconds that each wrapper adds to a step of sixteen environments, the least of many rounds."""
+    bonus = np.random.default_rng(1).random(B)
+    shape = lambda intrinsic, transform: ShapeVectorReward(StillEnvs(), intrinsic, transform)  # noqa: E731
+    sides = {
+        "bare": StillEnvs(),
+        "NormalizeReward": NormalizeReward(StillEnvs()),
+        "match_after, D = 10": shape(lambda *transition: bonus, payback.match_after(GAMMA, DELAY)),
+        "grm, D = 10": shape(lambda *transition: bonus, payback.grm(GAMMA, DELAY)),
+        "grm, D = 10, from info": shape("bonus", payback.grm(GAMMA, DELAY)),
+    }
+    for envs in sides.values():
+        envs.reset()
+    times = [{name: cost_of_steps(envs, steps) for name, envs in sides.items()} for _ in range(rounds)]
+    least = {name: min(row[name] for row in times) for name in sides}
+    return {name: least[name] - least["bare"] for name in sides if name != "bare"}
+
+
+def ppo_slowdown(rounds: int = 120, envs: int = 8, steps: int = 16) -> float:
+    """Return the share of steps per second that PPO, with SB3's own settings, loses to the wrapper.
+
+    A bonus of 0 is shaped like any other, and both learners live through the same episodes.
+    """
+    bonus = np.zeros(envs)
+    plain = make_vec_env("CartPole-v1", envs, seed=0)
+    shaped = ShapeVecReward(
+        make_vec_env("CartPole-v1", envs, seed=0), lambda *transition: bonus, payback.grm(GAMMA, DELAY)
+    )
+    models = [PPO("MlpPolicy", env, gamma=GAMMA, n_steps=steps, seed=0) for env in (plain, shaped)]
+    times: list[list[float]] = [[], []]
+    for _ in range(rounds):
+        for model, spent in zip(models, times, strict=True):
+            start = time.process_time()
+            model.learn(envs * steps, reset_num_timesteps=False)
+            spent.append(time.process_time() - start)
+    return float(np.median(1 - np.array(times[0]) / np.array(times[1])))
+
+
+def main() -> int:
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    added = gymnasium_steps()
+    print(f"Gymnasium, {B} environments: what a wrapper adds to a step")
+    for name, microseconds in added.items():
+        print(f"  {name:24} {microseconds:6.1f} µs   {microseconds / added['NormalizeReward']:5.2f} of NormalizeReward")
+    lost = ppo_slowdown()
+    print(f"Stable-Baselines3, PPO on CartPole: {lost:.1%} fewer steps per second")
+    ratio = max(added[name] for name in added if name != "NormalizeReward") / added["NormalizeReward"]
+    broken = ratio > BOUNDS["gymnasium"] or lost > BOUNDS["sb3"]
+    return int("--check" in sys.argv and broken)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,238 @@
+"""Gymnasium: wrappers that add a shaped intrinsic reward, for one environment and for vectors of them.
+
+    env = ShapeReward(gym.make("CartPole-v1"), novelty, payback.grm(0.99, delay=10))
+    envs = ShapeVectorReward(gym.make_vec("CartPole-v1", 16), novelty, payback.grm(0.99, delay=10))
+
+The wrapped environment pays r_t + F'_t. Put wrappers that measure the extrinsic return (RecordEpisodeStatistics)
+inside, and nothing that scales or clips rewards outside. `step` returns in `info`, per environment,
+
+    extrinsic r_t,  intrinsic F_t,  shaped F'_t,  owed the debt at the next step,  truncated as the environment said
+
+where F, F' and the debt are 0 in rows that are no transition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
+
+from payback.integrations.account import Account, ask, read_intrinsic
+from payback.integrations.observed_debt import space_with_debt, with_debt
+from payback.transform import RewardTransform
+
+Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
+"""(obs, action, next_obs, info) → (B,) on batches, or the name of an info key.
+
+The callable's `info` has Gymnasium's vector form (arrays, and `_key` masks) and `info["valid"]`: (B,), False in
+rows that are no transition (NEXT_STEP's autoreset rows). `next_obs` is the true one, also at an episode's end.
+"""
+
+
+class ShapeVectorReward(VectorWrapper):
+    """Add the shaped intrinsic reward to a vector of environments, in any of Gymnasium's autoreset modes.
+
+    `on_truncation="settle"` collects the debt at a time limit and reports the step as terminated; "carry" leaves the
+    debt to the bootstrapped value. `observe_debt` adds the debt to the observation. `event`, like `intrinsic` a
+    callable or an info key, flags the steps at which `match_when` repays. `account` has the debts: `account.owed`,
+    `account.drops` (episodes reset before their end), `account.save(path)`, `account.load(path)`.
+    """
+
+    def __init__(
+        self,
+        env: VectorEnv,
+        intrinsic: Source,
+        transform: RewardTransform,
+        on_truncation: str = "settle",
+        observe_debt: bool = False,
+        event: Source | None = None,
+    ):
+        super().__init__(env)
+        self._mode = _autoreset_mode(env)
+        self._intrinsic, self._event, self._observe = intrinsic, event, observe_debt
+        self.account = Account(transform, env.num_envs, on_truncation)
+        if observe_debt:
+            self.single_observation_space = space_with_debt(env.single_observation_space)
+            self.observation_space = batch_space(self.single_observation_space, env.num_envs)
+        self._obs: Any = None
+        self._all = np.ones(env.num_envs, dtype=bool)
+        self._all.flags.writeable = False
+        self._resetting: np.ndarray | None = None
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Reset all environments, or those of `options["reset_mask"]`; the debts of open episodes are dropped."""
+        # The environment takes the mask out of the dictionary.
+        mask = None if options is None else options.get("reset_mask")
+        obs, info = self.env.reset(seed=seed, options=options)
+        self.account.reset(mask)
+        self._resetting = None if mask is None or self._resetting is None else self._resetting & ~mask
+        self._obs = self._keep(obs)
+        return with_debt(obs, self.account.owed) if self._observe else obs, info
+
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Step all environments; the reward is r_t + F'_t."""
+        obs, reward, terminated, truncated, info = self.env.step(actions)
+        if self._obs is None:
+            raise RuntimeError("ShapeVectorReward: call reset before the first step")
+        ended = terminated | truncated
+        ended = ended if np.count_nonzero(ended) else None
+        valid = None if self._resetting is None else ~self._resetting
+        resets = ended if self._mode is AutoresetMode.SAME_STEP else None
+        F = self._read(self._intrinsic, actions, obs, info, valid, resets)
+        event = None
+        if self._event is not None:
+            event = self._read(self._event, actions, obs, info, valid, resets).astype(bool)
+        shaped = self.account.step(F, terminated, truncated, valid, event)
+        info.update(extrinsic=reward, intrinsic=F, shaped=shaped, owed=self.account.ending, truncated=truncated)
+        self._resetting = ended if self._mode is AutoresetMode.NEXT_STEP else None
+        self._obs = self._keep(obs)
+        if self._observe:
+            obs = with_debt(obs, self.account.ending if resets is None else self.account.owed)
+            if resets is not None:
+                _add_debt_to_final(info["final_obs"], self.account.ending, resets)
+        if ended is not None:
+            terminated, truncated = self.account.ends(terminated, truncated)
+        return obs, reward + shaped, terminated, truncated, info
+
+    def _read(
+        self, source: Source, actions: Any, obs: Any, info: dict, valid: np.ndarray | None, resets: np.ndarray | None
+    ) -> np.ndarray:
+        step = self.account.steps
+        if isinstance(source, str):
+            values = _from_info(source, self.num_envs, step, info, valid, resets)
+        else:
+            true_next = obs if resets is None else _with_final(self.env, obs, info, resets)
+            seen = {**info, "valid": self._all if valid is None else valid}
+            values = ask(source, self.num_envs, step, self._obs, actions, true_next, seen)
+        F = read_intrinsic(values, self.num_envs, step, valid)
+        return F if valid is None else np.where(valid, F, 0.0)
+
+    def _keep(self, obs: Any) -> Any:
+        """The observation for the next call: a copy, as environments may write the next one into the same memory."""
+        if isinstance(self._intrinsic, str) and (self._event is None or isinstance(self._event, str)):
+            return ()
+        return obs.copy() if isinstance(obs, np.ndarray) else deepcopy(obs)
+
+
+class ShapeReward(gym.Wrapper):
+    """Add the shaped intrinsic reward to one environment: `ShapeVectorReward` for a batch of one.
+
+    `intrinsic` (and `event`) are called on batches of one; the parameters are those of `ShapeVectorReward`.
+    """
+
+    def __init__(
+        self,
+        env: gym.Env,
+        intrinsic: Source,
+        transform: RewardTransform,
+        on_truncation: str = "settle",
+        observe_debt: bool = False,
+        event: Source | None = None,
+    ):
+        super().__init__(env)
+        self._one = _BatchOfOne(env)
+        self._batch = ShapeVectorReward(self._one, intrinsic, transform, on_truncation, False, event)
+        self._observe = observe_debt
+        self.account = self._batch.account
+        if observe_debt:
+            self.observation_space = space_with_debt(env.observation_space)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Reset the environment; the debt of an open episode is dropped."""
+        obs, info = self.env.reset(seed=seed, options=options)
+        self._one.latest = obs, {}
+        self._batch.reset()
+        return with_debt(obs, self.account.owed[0]) if self._observe else obs, info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Step the environment; the reward is r_t + F'_t."""
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        self._one.latest = obs, reward, terminated, truncated, info
+        _, total, ends, cut, record = self._batch.step(_stack(self.env.action_space, [action]))
+        info.update({key: record[key][0].item() for key in ("extrinsic", "intrinsic", "shaped", "owed", "truncated")})
+        obs = with_debt(obs, self.account.ending[0]) if self._observe else obs
+        return obs, float(total[0]), bool(ends[0]), bool(cut[0]), info
+
+
+class _BatchOfOne(VectorEnv):
+    """One environment's latest transition in the form of a vector environment's."""
+
+    def __init__(self, env: gym.Env):
+        self.num_envs = 1
+        self.metadata = {**env.metadata, "autoreset_mode": AutoresetMode.DISABLED}
+        self.single_observation_space, self.single_action_space = env.observation_space, env.action_space
+        self.observation_space = batch_space(env.observation_space, 1)
+        self.action_space = batch_space(env.action_space, 1)
+        self.latest: Any = None
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        return _stack(self.single_observation_space, [self.latest[0]]), {}
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        obs, reward, terminated, truncated, info = self.latest
+        flags = np.array([terminated], dtype=bool), np.array([truncated], dtype=bool)
+        batch = _stack(self.single_observation_space, [obs])
+        return batch, np.array([reward], dtype=np.float64), *flags, self._add_info({}, info, 0)
+
+
+def _stack(space: gym.Space, rows: list[Any]) -> Any:
+    return concatenate(space, rows, create_empty_array(space, len(rows)))
+
+
+def _autoreset_mode(env: VectorEnv) -> AutoresetMode:
+    mode = (env.metadata or {}).get("autoreset_mode")
+    try:
+        return AutoresetMode(mode)
+    except ValueError:
+        raise ValueError(
+            f"the vector environment {env} does not say how it resets: metadata['autoreset_mode'] is {mode!r}; "
+            "set it to the gymnasium.vector.AutoresetMode that it follows"
+        ) from None
+
+
+def _from_info(
+    key: str, num_envs: int, step: int, info: dict, valid: np.ndarray | None, resets: np.ndarray | None
+) -> np.ndarray:
+    """Read F from `info[key]`, at an episode's end under SAME_STEP from the ended episode's own info."""
+    if resets is None and key in info and (f"_{key}" not in info or info[f"_{key}"].all()):
+        return info[key]
+    values = np.zeros(num_envs)
+    missing = np.ones(num_envs, dtype=bool) if valid is None else valid.copy()
+    last = resets if resets is not None else np.zeros(num_envs, dtype=bool)
+    for source, rows in ((info, ~last), (info.get("final_info", {}), last)):
+        if key in source:
+            rows = rows & source.get(f"_{key}", np.ones(num_envs, dtype=bool))
+            values[rows] = np.asarray(source[key])[rows]
+            missing &= ~rows
+    if missing.any():
+        raise KeyError(
+            f"info has no {key!r} for environment {int(np.flatnonzero(missing)[0])} at step {step}: "
+            "every transition needs its intrinsic reward there"
+        )
+    return values
+
+
+def _with_final(env: VectorEnv, obs: Any, info: dict, resets: np.ndarray) -> Any:
+    """Put the ended episodes' last observations in the place of the next ones' first."""
+    rows = np.flatnonzero(resets)
+    if "final_obs" not in info:
+        raise KeyError(f"environment {rows[0]} ended under SAME_STEP autoreset, but infos['final_obs'] is missing")
+    if isinstance(obs, np.ndarray) and isinstance(env.single_observation_space, gym.spaces.Box):
+        obs = obs.copy()
+        for k in rows:
+            obs[k] = info["final_obs"][k]
+        return obs
+    every = list(iterate(env.observation_space, obs))
+    for k in rows:
+        every[k] = info["final_obs"][k]
+    return _stack(env.single_observation_space, every)
+
+
+def _add_debt_to_final(final: Any, owed: np.ndarray, resets: np.ndarray) -> None:
+    for k in np.flatnonzero(resets):
+        final[k] = with_debt(final[k], owed[k])

@@ -1,0 +1,168 @@
+"""RLlib (new API stack): a callback that adds a shaped intrinsic reward to episodes as they are sampled.
+
+    config.callbacks(partial(ShapeReward, intrinsic=novelty, transform=payback.grm(0.99, delay=10)))
+
+It works on the environment runners, step by step: a learner connector would see every chunk of an episode as a whole
+one, and settle debts that are not due. Loans live as long as their episode, over all the chunks that it is cut into.
+Evaluation is not shaped. `episode_return_mean` is the shaped return; the extrinsic one is reported as
+`extrinsic_return_mean` beside it. Each step's info has extrinsic, intrinsic, shaped, owed and the original truncated.
+
+With several environment runners F̄ is merged after each training iteration and handed back to all of them.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from ray.rllib.callbacks.callbacks import RLlibCallback
+from ray.rllib.env.single_agent_episode import SingleAgentEpisode
+
+from payback.center import CenterState, merge_centers
+from payback.integrations.account import Account, ShapingWarning, ask, read_intrinsic
+from payback.transform import RewardTransform
+
+Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
+"""(obs, action, next_obs, info) → (1,) on batches of one, or the name of an info key."""
+
+METRIC = "extrinsic_return_mean"
+
+
+class ShapeReward(RLlibCallback):
+    """Add the shaped intrinsic reward to every sampled step.
+
+    `on_truncation="settle"` collects the debt at a time limit and marks the episode as terminated; "carry" leaves the
+    debt to the bootstrapped value. Another γ than the algorithm's is refused when it is built; `strict=False` warns.
+    """
+
+    def __init__(
+        self, intrinsic: Source, transform: RewardTransform, on_truncation: str = "settle", strict: bool = True
+    ):
+        super().__init__()
+        self.intrinsic, self.transform, self.on_truncation, self.strict = intrinsic, transform, on_truncation, strict
+        self.account: Account | None = None
+        self._returns = np.zeros(0)
+        self._common: list[CenterState] | None = None
+
+    def on_algorithm_init(self, *, algorithm: Any, metrics_logger: Any = None, **kwargs: Any) -> None:
+        """Compare the algorithm's γ with the loans'."""
+        learner, loans = algorithm.config.gamma, self.transform.gamma
+        if loans is not None and learner != loans:
+            problem = (
+                f"the learner discounts with gamma {learner}, the loans are repaid with gamma {loans}: "
+                "they would not cancel; give both the same"
+            )
+            if self.strict:
+                raise ValueError(f"{problem}; to go on all the same use ShapeReward(..., strict=False)")
+            warnings.warn(problem, ShapingWarning, stacklevel=2)
+
+    def on_episode_start(self, *, episode: Any, env_runner: Any = None, env_index: int, **kwargs: Any) -> None:
+        """Open the episode's account; what an episode that never ended still owed is dropped and counted."""
+        if not env_runner.config.in_evaluation:
+            self._open(env_runner).reset(self._only(env_index))
+            self._returns[env_index] = 0.0
+
+    def on_episode_step(self, *, episode: Any, env_runner: Any = None, env_index: int, **kwargs: Any) -> None:
+        """Replace the reward of the step just sampled by r_t + F'_t."""
+        if env_runner.config.in_evaluation:
+            return
+        if not isinstance(episode, SingleAgentEpisode):
+            raise TypeError("ShapeReward shapes single-agent episodes; multi-agent ones are not supported")
+        account, only = self._open(env_runner), self._only(env_index)
+        info, extrinsic = episode.get_infos(-1), float(episode.get_rewards(-1))
+        F = self._read(episode, info, env_index)
+        truncated = bool(episode.is_truncated)
+        ends = np.where(only, episode.is_terminated, False), np.where(only, truncated, False)
+        shaped = float(account.step(np.where(only, F, 0.0), *ends, only)[env_index])
+        record = {"extrinsic": extrinsic, "intrinsic": F, "shaped": shaped, "truncated": truncated}
+        info.update(record, owed=float(account.ending[env_index]))
+        episode.set_rewards(new_data=extrinsic + shaped, at_indices=-1)
+        if episode.is_done:
+            terminated, truncated = (flags[env_index] for flags in account.ends(*ends))
+            episode.is_terminated, episode.is_truncated = bool(terminated), bool(truncated)
+        self._returns[env_index] += extrinsic
+
+    def on_episode_end(
+        self, *, env_runner: Any = None, metrics_logger: Any = None, env_index: int, **kwargs: Any
+    ) -> None:
+        """Report the extrinsic return."""
+        if not env_runner.config.in_evaluation:
+            config = env_runner.config
+            # The window that RLlib gives its own returns: each runner keeps its share of the last episodes.
+            window = max(1, math.ceil(config.metrics_num_episodes_for_smoothing / (config.num_env_runners or 1)))
+            metrics_logger.log_value(METRIC, self._returns[env_index], window=window)
+
+    def on_train_result(self, *, algorithm: Any, result: dict, **kwargs: Any) -> None:
+        """Merge F̄ over the environment runners and hand it back to them."""
+        group = algorithm.env_runner_group
+        later = [centers for centers in group.foreach_env_runner(_centers, local_env_runner=False) if centers]
+        if not later:
+            return
+        if self._common is None:
+            self._common = centers_of(self.transform.init(np.zeros(1)))
+        self._common = [merge_centers(common, *states) for common, *states in zip(self._common, *later, strict=True)]
+        common = self._common
+        group.foreach_env_runner(lambda runner: _set_centers(runner, common), local_env_runner=False)
+
+    def _open(self, env_runner: Any) -> Account:
+        if self.account is None:
+            self.account = env_runner.shaping = Account(self.transform, env_runner.num_envs, self.on_truncation)
+            self._returns = np.zeros(env_runner.num_envs)
+        return self.account
+
+    def _only(self, env_index: int) -> np.ndarray:
+        return np.arange(len(self._returns)) == env_index
+
+    def _read(self, episode: Any, info: dict[str, Any], env_index: int) -> float:
+        step = episode.t - 1
+        if isinstance(self.intrinsic, str):
+            if self.intrinsic not in info:
+                raise KeyError(
+                    f"info has no {self.intrinsic!r} for environment {env_index} at step {step} of its episode"
+                )
+            values: Any = [info[self.intrinsic]]
+        else:
+            before, after = episode.get_observations(-2), episode.get_observations(-1)
+            batch = [_batch(x) for x in (before, episode.get_actions(-1), after)]
+            values = ask(self.intrinsic, 1, step, *batch, info)
+        return float(read_intrinsic(values, 1, step)[0])
+
+
+def centers_of(state: Any) -> list[CenterState]:
+    """Return every F̄ in a state, in order."""
+    if isinstance(state, CenterState):
+        return [state]
+    return [found for part in state for found in centers_of(part)] if type(state) is tuple else []
+
+
+def with_centers(state: Any, centers: list[CenterState]) -> Any:
+    """Return the state with its F̄ replaced, in order."""
+    left = iter(centers)
+
+    def replace(part: Any) -> Any:
+        if isinstance(part, CenterState):
+            return next(left)
+        return tuple(replace(x) for x in part) if type(part) is tuple else part
+
+    return replace(state)
+
+
+def _centers(env_runner: Any) -> list[CenterState]:
+    account = getattr(env_runner, "shaping", None)
+    return [] if account is None else centers_of(account.state)
+
+
+def _set_centers(env_runner: Any, centers: list[CenterState]) -> None:
+    account = getattr(env_runner, "shaping", None)
+    if account is not None:
+        account.state = with_centers(account.state, centers)
+
+
+def _batch(x: Any) -> Any:
+    """One environment's observation or action as a batch of one."""
+    if isinstance(x, dict):
+        return {key: _batch(value) for key, value in x.items()}
+    return np.asarray(x)[None]

@@ -1,0 +1,137 @@
+"""RLeXplore (rllte): its intrinsic rewards as F, made causal, and shaped rollout by rollout.
+
+    shaping = ShapeRollouts(RND(envs), payback.grm(0.99, delay=10))
+    shaped, terminated, truncated, F = shaping.shape(samples)      samples as rllte's `compute` takes them, (T, B, …)
+
+The guarantee needs an F_t that depends on nothing after t. With rllte's defaults it does: `rwd_norm_type="rms"` and
+"minmax" divide a rollout's first reward by statistics of its last, `obs_norm_type="rms"` takes the whole rollout into
+its statistics before it rewards the first step, and RE3 measures distances to states that are yet to come. Here reward
+normalisation is turned off and a causal scale stands in for it, observation statistics are updated after a rollout was
+rewarded, and RE3 is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from payback.arrays import Array, float_dtype, namespace, wide_dtype
+from payback.inputs import read_step
+from payback.integrations.account import Account, read_intrinsic
+from payback.transform import RewardTransform, chain
+
+KEYS = ("observations", "actions", "rewards", "terminateds", "truncateds", "next_observations")
+
+
+class ShapedRollout(NamedTuple):
+    """What the learner is to use instead of the rollout's own; all (T, B)."""
+
+    shaped: torch.Tensor
+    """F', to be added to the extrinsic rewards."""
+    terminated: torch.Tensor
+    """With "settle", truncated steps too: bootstrap past none of them."""
+    truncated: torch.Tensor
+    """With "carry", the steps at which the learner bootstraps."""
+    intrinsic: torch.Tensor
+    """F as the module gave it, 0 in rows that are no transition."""
+
+
+class ShapeRollouts:
+    """Turns rllte's reward module and a transform into shaped rewards for one rollout after another.
+
+    `scale` divides F by its root mean square so far (`divide_by_rms`), in the place of the module's own normalisation.
+    Call `watch` of the module itself where it has one. `account` has the debts.
+    """
+
+    def __init__(self, module: Any, transform: RewardTransform, on_truncation: str = "settle", scale: bool = True):
+        refuse_look_ahead(module)
+        module.rwd_norm_type, module.rwd_norm = "none", None
+        self.module = module
+        self.account = Account(chain(divide_by_rms(), transform) if scale else transform, module.n_envs, on_truncation)
+
+    def shape(self, samples: dict[str, torch.Tensor], valid: torch.Tensor | None = None) -> ShapedRollout:
+        """Reward a rollout and shape it; `valid` (T, B) is False in autoreset rows, which pay and teach nothing."""
+        terminated, truncated = (_flags(samples[key]) for key in ("terminateds", "truncateds"))
+        rows = None if valid is None else _flags(valid)
+        F = self._intrinsic(samples if rows is None else _without(samples, rows)).detach().cpu().double().numpy()
+        shaped = np.empty(F.shape)
+        for t in range(len(F)):
+            row = None if rows is None else rows[t]
+            F[t] = read_intrinsic(F[t], self.account.num_envs, self.account.steps, row)
+            F[t] = F[t] if row is None else np.where(row, F[t], 0.0)
+            shaped[t] = self.account.step(F[t], terminated[t], truncated[t], row)
+        ends = self.account.ends(terminated, truncated)
+        return ShapedRollout(*(torch.as_tensor(x) for x in (shaped.astype(np.float32), *ends, F.astype(np.float32))))
+
+    def _intrinsic(self, samples: dict[str, torch.Tensor]) -> torch.Tensor:
+        module, observations = self.module, samples["observations"]
+        kind, module.obs_norm_type = module.obs_norm_type, "frozen"
+        try:
+            F = module.compute(samples, sync=True)
+        finally:
+            module.obs_norm_type = kind
+        if kind == "rms":
+            module.obs_norm.update(observations.reshape(-1, *module.obs_shape).cpu())
+        return F
+
+
+def refuse_look_ahead(module: Any) -> None:
+    """Refuse RE3, whose reward depends on later states, and mixtures, whose parts hide their normalisation."""
+    if any(kind.__name__ == "RE3" for kind in type(module).__mro__):
+        raise ValueError(
+            "RE3 looks ahead: it rewards a step by its distance to states of the whole rollout, later ones included, "
+            "and no matching can make that safe; use RND, ICM, E3B, Disagreement, PseudoCounts or RIDE"
+        )
+    if hasattr(module, "rewards"):
+        raise ValueError(
+            f"{type(module).__name__} mixes several reward modules; give each of them a ShapeRollouts of its own"
+        )
+
+
+def divide_by_rms() -> RewardTransform:
+    """Divide each reward by the root mean square of all valid ones of earlier calls: F'_t = F_t / √(mean F²).
+
+    Nothing is divided before the first reward. Causal, and so allowed before a match; it outlives episodes.
+
+    >>> transform = divide_by_rms()
+    >>> state, no = transform.init(np.zeros(1)), np.array([False])
+    >>> for reward in (2.0, 4.0):
+    ...     state, shaped = transform.update(state, np.array([reward]), no)
+    ...     print(shaped)
+    [2.]
+    [2.]
+    """
+
+    def init(example: Array) -> tuple[Array, Array]:
+        xp = namespace(example)
+        zero = xp.zeros((), dtype=wide_dtype(xp))
+        return zero, zero
+
+    def update(
+        state: tuple[Array, Array], reward: Array, done: Array, valid: Array | None = None, settle: Array | None = None
+    ) -> tuple[tuple[Array, Array], Array]:
+        xp = namespace(reward)
+        reward = xp.astype(reward, float_dtype(xp, reward))
+        xp, reward, done, valid = read_step("divide_by_rms", reward, reward, done, valid)
+        count, squares = state
+        seen = xp.asarray(reward.shape[0] if valid is None else xp.sum(valid), dtype=count.dtype)
+        rms = xp.where(squares > 0, xp.sqrt(squares / xp.where(count > 0, count, 1.0)), 1.0)
+        shaped = reward / xp.astype(rms, reward.dtype)
+        return (count + seen, squares + xp.sum(reward * reward, dtype=count.dtype)), shaped
+
+    return RewardTransform(init, update)
+
+
+def _flags(values: torch.Tensor) -> np.ndarray:
+    return torch.as_tensor(values).cpu().numpy().astype(bool)
+
+
+def _without(samples: dict[str, torch.Tensor], valid: np.ndarray) -> dict[str, torch.Tensor]:
+    """Put in each row that is no transition the last one of its environment that is: the module learns nothing new."""
+    T, B = valid.shape
+    last = np.maximum.accumulate(np.where(valid, np.arange(T)[:, None], -1), axis=0)
+    first = valid.argmax(axis=0)
+    steps = torch.as_tensor(np.where(last < 0, first, last))
+    return {key: samples[key][steps, torch.arange(B)] for key in KEYS}

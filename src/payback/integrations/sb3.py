@@ -1,0 +1,211 @@
+"""Stable-Baselines3: a VecEnv wrapper that adds a shaped intrinsic reward, and a callback that checks the rest.
+
+    env = ShapeVecReward(make_vec_env("CartPole-v1", 8), novelty, payback.grm(0.99, delay=10))
+    PPO("MlpPolicy", env, gamma=0.99).learn(100_000, callback=CheckShaping())
+
+The learner is paid r_t + F'_t; `Monitor`, which make_vec_env puts inside, goes on reporting the extrinsic return.
+Each step's info has extrinsic, intrinsic, shaped, owed and the original truncated. Works with on-policy learners,
+recurrent or not, and with replay buffers: a stored F'_t was paid for its own episode's history and keeps its meaning.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize
+from stable_baselines3.her import HerReplayBuffer
+
+from payback.integrations.account import Account, ShapingWarning, ask, read_intrinsic
+from payback.integrations.observed_debt import space_with_debt, with_debt
+from payback.transform import RewardTransform
+
+Source = Callable[[Any, Any, Any, list[dict[str, Any]]], Any] | str
+"""(obs, actions, next_obs, infos) → (B,) on batches, `infos` being SB3's list; or the name of an info key."""
+
+STATE = "shaping.npz"
+"""The shaping state's name inside a saved model's zip file."""
+
+
+class ShapeVecReward(VecEnvWrapper):
+    """Add the shaped intrinsic reward to SB3's environments.
+
+    `on_truncation="settle"` collects the debt at a time limit and takes `TimeLimit.truncated` back, so that no learner
+    bootstraps past it; "carry" leaves the debt to the bootstrapped value. `observe_debt` adds the debt to the
+    observation. `event` flags the steps at which `match_when` repays. `account` has the debts.
+    """
+
+    def __init__(
+        self,
+        venv: VecEnv,
+        intrinsic: Source,
+        transform: RewardTransform,
+        on_truncation: str = "settle",
+        observe_debt: bool = False,
+        event: Source | None = None,
+    ):
+        super().__init__(venv, space_with_debt(venv.observation_space) if observe_debt else None)
+        self.account = Account(transform, venv.num_envs, on_truncation)
+        self._intrinsic, self._event, self._observe = intrinsic, event, observe_debt
+        self._obs: Any = None
+        self._actions: Any = None
+
+    def reset(self) -> Any:
+        """Reset all environments; the debts of open episodes are dropped and counted."""
+        obs = self._obs = self.venv.reset()
+        self.account.reset()
+        return with_debt(obs, self.account.owed) if self._observe else obs
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Hand the actions on."""
+        self._actions = actions
+        self.venv.step_async(actions)
+
+    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Step all environments; the reward is r_t + F'_t."""
+        obs, reward, done, infos = self.venv.step_wait()
+        ended = np.flatnonzero(done)
+        terminated, truncated = _split(done, infos, ended) if len(ended) else (done, done)
+        F = self._read(self._intrinsic, obs, infos, ended)
+        event = None if self._event is None else self._read(self._event, obs, infos, ended).astype(bool)
+        shaped = self.account.step(F, terminated, truncated, None, event)
+        self._obs = obs
+        self._record(infos, reward, F, shaped, truncated)
+        if len(ended):
+            self._end(infos, ended, self.account.ends(terminated, truncated)[1])
+        if self._observe:
+            obs = with_debt(obs, self.account.owed)
+        return obs, (reward + shaped).astype(reward.dtype), done, infos
+
+    def _read(self, source: Source, obs: Any, infos: list[dict[str, Any]], ended: np.ndarray) -> np.ndarray:
+        step = self.account.steps
+        if isinstance(source, str):
+            for k, info in enumerate(infos):
+                if source not in info:
+                    raise KeyError(f"info has no {source!r} for environment {k} at step {step}")
+            values = [info[source] for info in infos]
+        else:
+            next_obs = _with_terminal(obs, infos, ended) if len(ended) else obs
+            values = ask(source, self.num_envs, step, self._obs, self._actions, next_obs, infos)
+        return read_intrinsic(values, self.num_envs, step)
+
+    def _record(self, infos: list[dict[str, Any]], *columns: np.ndarray) -> None:
+        lists = (column.tolist() for column in (*columns, self.account.ending))
+        for info, extrinsic, intrinsic, shaped, truncated, owed in zip(infos, *lists, strict=True):
+            info["extrinsic"], info["intrinsic"], info["shaped"] = extrinsic, intrinsic, shaped
+            info["owed"], info["truncated"] = owed, truncated
+
+    def _end(self, infos: list[dict[str, Any]], ended: np.ndarray, bootstraps: np.ndarray) -> None:
+        for k in ended:
+            infos[k]["TimeLimit.truncated"] = bool(bootstraps[k])
+            if self._observe:
+                last = infos[k]["terminal_observation"]
+                infos[k]["terminal_observation"] = with_debt(last, self.account.ending[k])
+
+
+class CheckShaping(BaseCallback):
+    """Check, when training starts, what the wrapper cannot see: the learner's γ and what is wrapped around it.
+
+    Refuses another γ than the transform's, a VecNormalize outside that scales and clips rewards, and a replay buffer
+    that relabels them. `strict=False` warns and goes on.
+    """
+
+    def __init__(self, strict: bool = True):
+        super().__init__()
+        self.strict = strict
+
+    def _on_training_start(self) -> None:
+        for problem in _problems(self.model, self.training_env):
+            if self.strict:
+                raise ValueError(f"{problem}; to go on all the same use CheckShaping(strict=False)")
+            warnings.warn(problem, ShapingWarning, stacklevel=2)
+
+    def _on_step(self) -> bool:
+        return True
+
+
+def save_model(model: BaseAlgorithm, path: str | Path) -> None:
+    """Save the model as `model.save(path)` does, with the shaping state in the same file."""
+    shaping, _ = find_shaping(model.get_env())
+    model.save(path)
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(_zip(path), "a") as archive:
+        shaping.account.save(Path(folder) / STATE)
+        archive.write(Path(folder) / STATE, STATE)
+
+
+def load_model(kind: type[BaseAlgorithm], path: str | Path, env: VecEnv, **options: Any) -> Any:
+    """Load a model as `kind.load(path, env)` does, and the shaping state into the wrapper in `env`.
+
+    SB3 resets `env` before it trains on, which ends the open episodes: their debts are dropped, F̄ stays.
+    """
+    shaping, _ = find_shaping(env)
+    model = kind.load(path, env=env, **options)
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(_zip(path)) as archive:
+        if STATE not in archive.namelist():
+            raise ValueError(f"{path} holds a model without a shaping state; save it with save_model")
+        shaping.account.load(archive.extract(STATE, folder))
+    return model
+
+
+def _zip(path: str | Path) -> Path:
+    """The file that SB3 makes of a path: it adds a suffix where there is none."""
+    return Path(path) if Path(path).suffix else Path(f"{path}.zip")
+
+
+def find_shaping(env: VecEnv | None) -> tuple[ShapeVecReward, list[VecEnvWrapper]]:
+    """Return the shaping wrapper in `env` and the wrappers outside it."""
+    outside = []
+    while isinstance(env, VecEnvWrapper):
+        if isinstance(env, ShapeVecReward):
+            return env, outside
+        outside.append(env)
+        env = env.venv
+    raise ValueError("there is no ShapeVecReward among the environment's wrappers; wrap it before making the model")
+
+
+def _problems(model: BaseAlgorithm, env: VecEnv) -> list[str]:
+    shaping, outside = find_shaping(env)
+    gamma, problems = shaping.account.transform.gamma, []
+    if gamma is not None and model.gamma != gamma:  # type: ignore[attr-defined]
+        problems.append(
+            f"the learner discounts with gamma {model.gamma}, the loans are repaid with gamma {gamma}: "  # type: ignore[attr-defined]
+            "they would not cancel; give both the same"
+        )
+    if any(isinstance(wrapper, VecNormalize) and wrapper.norm_reward for wrapper in outside):
+        problems.append(
+            "VecNormalize outside the shaping divides and clips shaped rewards by a drifting scale, so loans and "
+            "repayments no longer cancel; put it inside ShapeVecReward, or use norm_reward=False"
+        )
+    if isinstance(getattr(model, "replay_buffer", None), HerReplayBuffer):
+        problems.append(
+            "HerReplayBuffer computes rewards anew for other goals and loses the shaping; use a plain buffer"
+        )
+    return problems
+
+
+def _split(done: np.ndarray, infos: list[dict[str, Any]], ended: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (terminated, truncated): SB3 tells them apart in the infos only."""
+    truncated = np.zeros_like(done)
+    truncated[ended] = [infos[k].get("TimeLimit.truncated", False) for k in ended]
+    return done & ~truncated, truncated
+
+
+def _with_terminal(obs: Any, infos: list[dict[str, Any]], ended: np.ndarray) -> Any:
+    """Put the ended episodes' last observations in the place of the next ones' first."""
+    if isinstance(obs, dict):
+        obs = {key: values.copy() for key, values in obs.items()}
+        for k in ended:
+            for key, value in infos[k]["terminal_observation"].items():
+                obs[key][k] = value
+        return obs
+    obs = obs.copy()
+    for k in ended:
+        obs[k] = infos[k]["terminal_observation"]
+    return obs

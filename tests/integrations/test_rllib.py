@@ -1,0 +1,150 @@
+"""The RLlib callback in real training runs, in an environment of its own (RLlib pins Gymnasium 1.2.2)."""
+
+import importlib.util
+import warnings
+from collections import defaultdict
+from copy import deepcopy
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ray.rllib", reason="pip install payback[rllib]", exc_type=ImportError)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from ray.rllib.algorithms.ppo import PPOConfig
+    from ray.rllib.callbacks.callbacks import RLlibCallback
+    from ray.tune.registry import register_env
+
+import payback
+from payback.integrations.rllib import ShapeReward, centers_of
+
+GAMMA = 0.9
+EXAMPLE = Path(__file__).parents[2] / "examples" / "rllib_ppo.py"
+pytestmark = [pytest.mark.filterwarnings("ignore")]
+
+
+class Log(RLlibCallback):
+    """Keeps a copy of all sampled chunks (the learner adds steps to its own); in this process only."""
+
+    chunks: ClassVar = defaultdict(list)
+    evaluated: ClassVar = []
+
+    def on_sample_end(self, *, env_runner, samples, **kwargs):
+        for chunk in deepcopy(samples):
+            if env_runner.config.in_evaluation:
+                self.evaluated.append(chunk)
+            else:
+                self.chunks[chunk.id_].append(chunk)
+
+
+@pytest.fixture
+def config(walk):
+    Log.chunks.clear()
+    Log.evaluated.clear()
+    register_env("walk", lambda context: walk())
+
+    def config(transform, runners=0, log=(Log,), gamma=GAMMA, **options):
+        shaping = partial(ShapeReward, intrinsic="novelty", transform=transform, **options)
+        return (
+            PPOConfig()
+            .environment("walk")
+            .env_runners(num_env_runners=runners, num_envs_per_env_runner=3, rollout_fragment_length=4)
+            .training(gamma=gamma, train_batch_size_per_learner=48, minibatch_size=48, num_epochs=1)
+            .rl_module(model_config={"fcnet_hiddens": [8]})
+            .callbacks([shaping, *log])
+            .debugging(seed=0)
+        )
+
+    return config
+
+
+def finished():
+    """Yield (chunks, infos of its steps, rewards the learner gets) of each finished episode."""
+    for chunks in Log.chunks.values():
+        if chunks[-1].is_done and chunks[0].t_started == 0:
+            infos = [info for chunk in chunks for info in chunk.get_infos()[1:]]
+            yield chunks, infos, np.concatenate([chunk.get_rewards() for chunk in chunks])
+
+
+@pytest.mark.parametrize(
+    ("transform", "on_truncation"),
+    [
+        (payback.pbim(GAMMA), "settle"),
+        (payback.grm(GAMMA, 3), "settle"),
+        (payback.grm(GAMMA, 3, center=False), "carry"),
+    ],
+)
+def test_debts_survive_the_cutting_of_episodes(config, transform, on_truncation):
+    algorithm = config(transform, on_truncation=on_truncation).build_algo()
+    for _ in range(4):
+        algorithm.train()
+    cut = limits = 0
+    for chunks, infos, rewards in finished():
+        shaped = rewards - [info["extrinsic"] for info in infos]
+        weights = GAMMA ** np.arange(len(shaped) + 1)
+        debt = infos[-1]["owed"]
+        assert abs(weights[:-1] @ shaped - weights[-1] * debt) <= 1e-5 * (weights[:-1] @ np.abs(shaped) + 1)
+        assert (chunks[-1].is_truncated and not chunks[-1].is_terminated) == (debt != 0)
+        assert not (on_truncation == "settle" and chunks[-1].is_truncated)
+        np.testing.assert_allclose([info["intrinsic"] for info in infos], [info["novelty"] for info in infos])
+        cut += len(chunks) > 1
+        limits += infos[-1]["truncated"]
+    assert cut > 5
+    assert limits > 3
+    count = sum(len(chunk) for chunks in Log.chunks.values() for chunk in chunks)
+    for center in centers_of(algorithm.env_runner.shaping.state):
+        assert int(center.count) == count
+    assert algorithm.env_runner.shaping.drops == 0
+    algorithm.stop()
+
+
+def test_the_extrinsic_return_is_reported(config):
+    """With γ = 1 loans and repayments of an episode add up to 0: RLlib's own metric is then the extrinsic one."""
+    algorithm = config(payback.pbim(1.0, center=False), gamma=1.0).build_algo()
+    for _ in range(3):
+        metrics = algorithm.train()["env_runners"]
+        assert metrics["extrinsic_return_mean"] == pytest.approx(metrics["episode_return_mean"])
+    shaped = [info["shaped"] for _, infos, _ in finished() for info in infos]
+    assert np.abs(shaped).max() > 0.1
+    algorithm.stop()
+
+
+def test_evaluation_is_not_shaped(config):
+    algorithm = config(payback.grm(GAMMA, 3)).evaluation(evaluation_interval=1, evaluation_duration=4).build_algo()
+    algorithm.train()
+    assert len(Log.evaluated) >= 4
+    for chunk in Log.evaluated:
+        assert not any("shaped" in info for info in chunk.get_infos())
+        np.testing.assert_allclose(chunk.get_rewards(), [obs[0] for obs in chunk.get_observations()[1:]], rtol=1e-5)
+    algorithm.stop()
+
+
+def test_another_gamma_is_refused(config):
+    with pytest.raises(ValueError, match=r"gamma 0.9, the loans are repaid with gamma 0.99.*strict=False"):
+        config(payback.grm(0.99, 3)).build_algo()
+
+
+def test_remote_runners_share_the_mean(config):
+    algorithm = config(payback.grm(GAMMA, 3), runners=2, log=()).build_algo()
+    for _ in range(2):
+        algorithm.train()
+    centers = algorithm.env_runner_group.foreach_env_runner(
+        lambda runner: [runner.shaping.state[0].count, runner.shaping.state[0].mean, runner.num_envs],
+        local_env_runner=False,
+    )
+    assert len(centers) == 2
+    assert centers[0] == centers[1]
+    assert centers[0][0] >= 2 * 48
+    assert centers[0][1] > 0
+    algorithm.stop()
+
+
+def test_the_example_learns():
+    spec = importlib.util.spec_from_file_location("rllib_ppo", EXAMPLE)
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    returns = example.main(iterations=4, runners=0)
+    assert returns[-1] > 1.5 * returns[0]
