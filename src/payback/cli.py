@@ -1,4 +1,4 @@
-"""The command line: `payback run | report | list`."""
+"""The command line: `payback run | report | list | audit | prior-work`."""
 
 import contextlib
 import io
@@ -70,11 +70,53 @@ class ListCommand:
     """The records folder to look into."""
 
 
+@dataclass(frozen=True)
+class AuditCommand:
+    """Say whether a log of shaped rewards keeps the law, and if not where, and what the leaks look like.
+
+    One row per step and environment, in order of time; exit status 0 if every finished episode keeps the law, else 1.
+    """
+
+    file: Annotated[Positional[Path], arg(metavar="FILE")]
+    """The log: .parquet, .csv or .npz."""
+    gamma: Annotated[float | None, arg(metavar="G", help_behavior_hint="(default: estimated from the rewards)")] = None
+    """The learner's discount."""
+    shaped: Annotated[str, arg(metavar="COLUMN")] = "shaped"
+    """Column of what the learner was given for its bonus, F'."""
+    done: Annotated[str, arg(metavar="COLUMN")] = "done"
+    """Column that marks the last step of an episode."""
+    environment: Annotated[str, arg(metavar="COLUMN")] = "env"
+    """Column that tells the environments apart; one environment if it is not there."""
+    reward: Annotated[str, arg(metavar="COLUMN")] = "reward"
+    """Column of the bonus before shaping, F; not needed if gamma is given."""
+    valid: Annotated[str, arg(metavar="COLUMN")] = "valid"
+    """Column that is false for rows that are no transition; not needed."""
+    step: Annotated[str, arg(metavar="COLUMN")] = "step"
+    """Column of the step's number, to find rows out of order; not needed."""
+    page: Annotated[Path | None, arg(metavar="HTML", help_behavior_hint="(default: none is written)")] = None
+    """Also write a page with the ledger of one episode: loans, repayments, debt."""
+    tolerance: Annotated[float, arg(metavar="X")] = 1e-5
+    """How large |Σγ^t F'_t| may be beside Σγ^t |F'_t|."""
+
+
+@dataclass(frozen=True)
+class PriorWorkCommand:
+    """Print the paper's table of prior methods, decided by the exact solver over random small problems."""
+
+    problems: Annotated[int, arg(metavar="N")] = 200
+    """Random problems per cell."""
+    markdown: bool = False
+    """Print it as Markdown."""
+
+
 Command = (
     Annotated[RunCommand, subcommand("run")]
     | Annotated[ReportCommand, subcommand("report")]
     | Annotated[ListCommand, subcommand("list")]
+    | Annotated[AuditCommand, subcommand("audit")]
+    | Annotated[PriorWorkCommand, subcommand("prior-work")]
 )
+Commands = RunCommand | ReportCommand | ListCommand | AuditCommand | PriorWorkCommand
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -99,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
-def parse(arguments: Sequence[str]) -> RunCommand | ReportCommand | ListCommand:
+def parse(arguments: Sequence[str]) -> Commands:
     """Read the arguments; what cannot be understood is a `Mistake` of one sentence."""
     said = io.StringIO()
     try:
@@ -107,7 +149,7 @@ def parse(arguments: Sequence[str]) -> RunCommand | ReportCommand | ListCommand:
             return tyro.cli(
                 Command,  # pyright: ignore[reportArgumentType]
                 prog="payback",
-                description="The experiments of the paper: run them, look at what is there, write the report.",
+                description="The paper's experiments, from run to report; and whether a log of rewards keeps the law.",
                 args=list(arguments),
                 config=(OmitSubcommandPrefixes,),
             )
@@ -125,11 +167,15 @@ def _one_sentence(boxed: str, arguments: Sequence[str]) -> str:
     message = " ".join(lines[: rules[0]] if rules else lines).removesuffix(".")
     if "Perhaps you meant:" in lines[:-1]:
         message += f"; perhaps you meant {lines[lines.index('Perhaps you meant:') + 1]}"
-    command = next((f"{word} " for word in arguments[:1] if word in ("run", "report", "list")), "")
+    command = next(
+        (f"{word} " for word in arguments[:1] if word in ("run", "report", "list", "audit", "prior-work")), ""
+    )
     return f"{message or 'The arguments are not understood'}; see `payback {command}--help`."
 
 
-def _do(command: RunCommand | ReportCommand | ListCommand, console: Console) -> int:
+def _do(command: Commands, console: Console) -> int:
+    if isinstance(command, AuditCommand | PriorWorkCommand):
+        return _examine(command, console)
     # Imported here, so that --help and mistakes in the arguments answer at once.
     from payback.paper import overview, runner
     from payback.paper.report import making
@@ -142,6 +188,27 @@ def _do(command: RunCommand | ReportCommand | ListCommand, console: Console) -> 
         overview.show(command.out, console)
         return 0
     return making.make(command.out, command.summaries, command.save_summaries, console)
+
+
+def _examine(command: AuditCommand | PriorWorkCommand, console: Console) -> int:
+    """Audit a log or decide the table; what they cannot read is a mistake of one sentence."""
+    from payback.audit_file import Columns
+    from payback.commands import audit, prior_work
+
+    try:
+        if isinstance(command, PriorWorkCommand):
+            return prior_work.run(command.problems, command.markdown, console)
+        columns = Columns(
+            command.shaped,
+            command.done,
+            command.environment,
+            command.reward,
+            valid=command.valid,
+            step=command.step,
+        )
+        return audit.run(command.file, command.gamma, columns, command.page, command.tolerance, console)
+    except (ValueError, FileNotFoundError) as error:
+        raise Mistake(str(error)) from None
 
 
 def _report_outcome(outcome: "Outcome", out: Path, console: Console) -> int:

@@ -8,15 +8,42 @@ from typing import Any
 
 import numpy as np
 
+from payback.inputs import read_count
+
 Matching = Callable[[int, int, int], Any] | np.ndarray
 """m(t, i, N), or the (N, N) array of m(t, i): the share of the loan of step i that is repaid at step t."""
 
 TOLERANCE = 1e-9
 """How far a column of floats may miss 1. Fractions and integers must hit it."""
 
+LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8, 13, 21, 34)
+"""Episode lengths over which a matching is looked at, short ones in full: the last step is where most slip."""
+
 
 class LawBroken(AssertionError, ValueError):  # noqa: N818  the contract names it so
     """A matching, or rewards shaped by it, would change the optimal policy. The message shows where."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        law: str | None = None,
+        rewards: np.ndarray | None = None,
+        step: int | None = None,
+        paid: float | None = None,
+        owed: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.law = law
+        """Which law: "zero sum", "causality", "the law", "invalid rows", "purity", "rollout", "precision" …"""
+        self.rewards = rewards
+        """The smallest counter-example found: (N,) rewards of one episode, or (T, B) of a stream."""
+        self.step = step
+        """The step at which the law is seen to be broken."""
+        self.paid = paid
+        """What was paid there."""
+        self.owed = owed
+        """What should have been paid there."""
 
 
 def matrix_of(matching: Matching, N: int) -> np.ndarray:
@@ -35,7 +62,7 @@ def matrix_of(matching: Matching, N: int) -> np.ndarray:
     return np.array(rows, dtype=object if exact else np.float64).reshape(N, N)
 
 
-def check_matching(matching: Matching, lengths: Iterable[int] = (1, 2, 3, 4, 5, 8, 13, 21)) -> None:
+def check_matching(matching: Matching, lengths: Iterable[int] = LENGTHS) -> None:
     """Raise `LawBroken` unless the matching repays each loan exactly once, never early, and blind to the end.
 
         Σ_{j≥i} m(j,i) = 1 for every i                                             (Condition1)
@@ -51,10 +78,15 @@ def check_matching(matching: Matching, lengths: Iterable[int] = (1, 2, 3, 4, 5, 
     """
     if not callable(matching):
         matrix = np.asarray(matching)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
+            raise ValueError(f"a matching as a matrix is (N, N) with N ≥ 1, got shape {matrix.shape}")
         check_matrix(matrix_of(matching, len(matrix)))
         return
+    wanted = sorted({read_count("a length", N, least=1) for N in lengths})
+    if not wanted:
+        raise ValueError("check_matching was given no lengths, so nothing would be checked; give at least two")
     seen: dict[int, np.ndarray] = {}
-    for N in sorted(set(lengths)):
+    for N in wanted:
         seen[N] = matrix_of(matching, N)
         check_matrix(seen[N])
     for N, later in zip(list(seen)[:-1], list(seen)[1:], strict=True):

@@ -106,9 +106,6 @@ MATCHES = {
     "when": payback.match_when(0.9),
     "grm": payback.grm(0.9, 3),
 }
-BROKEN = {("transposed", "after-1"), ("transposed", "evenly"), ("transposed", "geometric")}
-
-
 WITHOUT_TORCH = ("backwards", "read-only")
 """Torch has no such tensors."""
 
@@ -195,6 +192,19 @@ def test_autoreset_rows_pay_nothing_and_move_no_clock(match: str):
         assert_close(shaped[held[:, 0]], expected)
         assert not shaped[~held[:, 0]].any()
         assert_close(payback.owed(transform, state), payback.owed(transform, step_through(transform, plain)[0]))
+
+
+@pytest.mark.parametrize("match", MATCHES)
+def test_a_rollout_may_begin_with_an_invalid_row_in_mid_episode(match: str):
+    """All other invalid rows stand between episodes; the first stops a clock that runs from the rollout before."""
+    transform, before = MATCHES[match], random_stream(8, 5, 2, ends=0.0)
+    state, _ = step_through(transform, before)
+    stream = random_stream(9, 6, 2, ends=0.0)
+    stream.dones[3] = True
+    valid = np.array([[False], [True], [True], [True], [False], [True]]) & np.ones((6, 2), bool)
+    stream = stream._replace(valid=valid)
+    expected = step_through(transform, stream, state)[1]
+    assert_close(payback.shape_rollout(transform, state, *stream)[1], expected)
 
 
 # ------------------------------------------------------------------ the comparison itself can fail

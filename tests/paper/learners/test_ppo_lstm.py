@@ -134,11 +134,13 @@ def test_one_update_equals_torch_ac(double, tolerance):
             np.testing.assert_allclose(other, new, rtol=0, atol=tolerance * moved, err_msg=name)
 
 
-def renumbered(orders) -> tuple[np.ndarray, np.ndarray]:
+def renumbered(orders) -> jax.Array:
     """Turn torch-ac's starting indexes, environment by environment, into our numbers of sequences."""
-    even, odd = [], []
-    for epoch, batches in enumerate(orders):
+    rows = []
+    for batches in orders:
         start = np.concatenate(batches)
         environment, step = start // CONFIG.steps, start % CONFIG.steps
-        (odd if epoch % 2 else even).append(step // CONFIG.recurrence * CONFIG.environments + environment)
-    return jnp.stack(even), jnp.stack(odd)
+        used = step // CONFIG.recurrence * CONFIG.environments + environment
+        rows.append(np.concatenate([used, np.arange(len(used), CONFIG.sequences)]))
+    assert [sum(map(len, batches)) for batches in orders] == [512, 496, 512, 496]
+    return jnp.stack(rows)

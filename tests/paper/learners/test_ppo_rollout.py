@@ -1,5 +1,7 @@
 """What the learner is paid on DoorKey, and what is recorded of it."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,14 +19,11 @@ CONFIG = PPO(gamma=0.99, alpha=0.02, steps=256)
 ENVIRONMENT = doorkey_environment(make_doorkey(5, max_steps=60))
 
 
-@pytest.fixture(scope="module")
-def parameters():
-    return initial_parameters(jax.random.key(0))
-
-
-def two_rollouts(scheme: str, parameters):
-    """Collect twice, the second going on where the first stopped; return both ends and all that happened."""
+@functools.cache
+def two_rollouts(scheme: str):
+    """Collect twice, the second going on where the first stopped; return the end and all that happened."""
     transform = transform_of(scheme, CONFIG.gamma)
+    parameters = initial_parameters(jax.random.key(0))
     step = jax.jit(lambda actors, key: collect(CONFIG, ENVIRONMENT, transform, parameters, actors, key))
     actors = initial_actors(CONFIG, ENVIRONMENT, transform, jax.random.key(1))
     found = []
@@ -36,10 +35,10 @@ def two_rollouts(scheme: str, parameters):
 
 @pytest.mark.parametrize("scheme", ["none", "im", "pbim", "grm-1-raw", "grm-10"])
 @pytest.mark.filterwarnings("ignore::payback.InterestWarning")
-def test_the_learner_is_paid_reward_plus_what_the_scheme_makes_of_the_bonus(scheme, parameters):
+def test_the_learner_is_paid_reward_plus_what_the_scheme_makes_of_the_bonus(scheme):
     """Against the core's block form in float64, over episode ends and the border of two rollouts."""
-    actors, (paid, alive, events) = two_rollouts(scheme, parameters)
-    assert 10 < events.done.sum()
+    actors, (paid, alive, events) = two_rollouts(scheme)
+    assert events.done.sum() > 10
     transform = transform_of(scheme, CONFIG.gamma)
     expected = np.zeros_like(events.bonus)
     if transform is not None:
@@ -54,25 +53,25 @@ def test_the_learner_is_paid_reward_plus_what_the_scheme_makes_of_the_bonus(sche
         assert float(mean.mean) == pytest.approx(events.bonus.mean(), rel=1e-5)
 
 
-def test_what_was_paid_is_repaid_in_every_episode(parameters):
-    _, (_, _, events) = two_rollouts("grm-10", parameters)
+def test_what_was_paid_is_repaid_in_every_episode():
+    _, (_, _, events) = two_rollouts("grm-10")
     share = np.abs(events.tally.shaped) / events.tally.turnover
     assert share[events.done].max() < 1e-5
-    _, (_, _, events) = two_rollouts("im", parameters)
+    _, (_, _, events) = two_rollouts("im")
     np.testing.assert_allclose(events.tally.shaped[events.done], events.tally.turnover[events.done])
 
 
-def test_the_bonus_counts_visits_of_this_episode(parameters):
+def test_the_bonus_counts_visits_of_this_episode():
     """α/n: the largest is α, every one is α over a whole number, and an episode's first is never a third."""
-    _, (_, alive, events) = two_rollouts("none", parameters)
+    _, (_, alive, events) = two_rollouts("none")
     visits = CONFIG.alpha / events.bonus
     np.testing.assert_allclose(visits, np.round(visits), rtol=1e-5)
     assert np.round(visits).min() == 1
     assert set(np.round(visits[alive == 0])) == {1, 2}
 
 
-def test_lengths_are_those_of_the_episodes(parameters):
-    _, (_, _, events) = two_rollouts("none", parameters)
+def test_lengths_are_those_of_the_episodes():
+    _, (_, _, events) = two_rollouts("none")
     for lane in range(CONFIG.environments):
         ends = np.flatnonzero(events.done[:, lane])
         np.testing.assert_array_equal(events.tally.length[ends, lane], np.diff(ends, prepend=-1))

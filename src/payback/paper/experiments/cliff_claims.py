@@ -26,6 +26,7 @@ CONVERGED = (
     "last episode."
 )
 
+ZERO = "F per step in the last tenth of training; effectively zero: below a tenth of what a move costs."
 
 RATE = Sentence(
     "sec:cw",
@@ -188,8 +189,7 @@ SENTENCES = (
         "",
         CURIOUS,
         within(bonus_left, CURIOUS, 0.1, np.inf),
-        "F per step in the last tenth of training; effectively zero: below a tenth of what a move costs. "
-        "At first it is about 25.",
+        f"{ZERO} At first it is about 25.",
     ),
 )
 VANISHES = Sentence(
@@ -198,7 +198,7 @@ VANISHES = Sentence(
     "",
     CURIOUS,
     within(bonus_left, CURIOUS, 0, 0.1),
-    "F per step in the last tenth of training; effectively zero: below a tenth of what a move costs.",
+    ZERO,
 )
 ABLATED = {
     "cumulative-mean": (RATE, SLOWEST, CONSISTENT, MAP),

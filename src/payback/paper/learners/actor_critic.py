@@ -54,6 +54,7 @@ SHAPES: dict[str, tuple[int, int]] = {
 """The shapes, in the order of `Parameters`."""
 
 
+@jax.jit
 def initial_parameters(key: jax.Array) -> Parameters:
     """Draw parameters as the base code does.
 

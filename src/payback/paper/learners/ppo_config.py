@@ -51,8 +51,8 @@ class PPO:
             )
         if self.epochs % 2:
             raise ValueError(f"epochs is {self.epochs}; every second one is shifted, so give an even number")
-        if self.batch > self.samples:
-            raise ValueError(f"batch is {self.batch}, more than the {self.samples} samples of a rollout; lower it")
+        if self.samples % self.batch:
+            raise ValueError(f"batch is {self.batch}, which does not divide the {self.samples} samples of a rollout")
 
     @property
     def samples(self) -> int:

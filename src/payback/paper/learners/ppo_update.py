@@ -3,6 +3,8 @@
 A rollout is cut into sequences of `recurrence` steps. Sequence q = block·B + environment starts at step
 block·recurrence; in every second epoch half a recurrence later, without the last block. A sequence starts
 from the memory that the epoch before it left at that step; the first epoch from the rollout's.
+
+Every minibatch has the same shape, so that one is compiled: what is left out has weight 0.
 """
 
 from typing import NamedTuple
@@ -55,6 +57,8 @@ class Batch(NamedTuple):
     """(5, steps·S): alive, log_prob, value, advantage, return."""
     action: jax.Array
     """(steps·S,)."""
+    weight: jax.Array
+    """(S,), what a sequence counts in the loss; its steps share it."""
 
 
 def flatten(p: Parameters) -> jax.Array:
@@ -93,13 +97,14 @@ def advantages(config: PPO, reward: jax.Array, value: jax.Array, alive: jax.Arra
     return lax.scan(back, jnp.zeros_like(reward[0]), rows, reverse=True, unroll=8)[1]
 
 
-def draw_orders(config: PPO, key: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Shuffle the sequences for each pair of epochs: (pairs, Q) and (pairs, Q − B)."""
-    counts = config.sequences, config.sequences - config.environments
-    keys = jax.random.split(key, (config.epochs // 2, 2))
-    shuffled = [[jax.random.permutation(k, n) for k, n in zip(pair, counts, strict=True)] for pair in keys]
-    even, odd = zip(*shuffled, strict=True)
-    return jnp.stack(even), jnp.stack(odd)
+def draw_orders(config: PPO, key: jax.Array) -> jax.Array:
+    """Shuffle the sequences for each epoch: (epochs, Q); what a shifted epoch leaves out comes last."""
+    orders = []
+    for epoch, epoch_key in enumerate(jax.random.split(key, config.epochs)):
+        used = config.sequences - (epoch % 2) * config.environments
+        shuffled = jax.random.permutation(epoch_key, used)
+        orders.append(jnp.concatenate([shuffled, jnp.arange(used, config.sequences)]))
+    return jnp.stack(orders)
 
 
 def inverse(order: jax.Array) -> jax.Array:
@@ -112,71 +117,56 @@ def inverse(order: jax.Array) -> jax.Array:
     return jnp.where(order[:, None] == places, places[:, None], 0).sum(axis=0)
 
 
-def update(
-    config: PPO,
-    learner: Learner,
-    rollout: Rollout,
-    advantage: jax.Array,
-    orders: tuple[jax.Array, jax.Array],
-) -> Learner:
+def update(config: PPO, learner: Learner, rollout: Rollout, advantage: jax.Array, orders: jax.Array) -> Learner:
     """Train on a rollout; `orders` says in which order its sequences come, as `draw_orders` gives it."""
     numbers = (rollout.alive, rollout.log_prob, rollout.value, advantage, rollout.value + advantage)
     numbers = jnp.stack(numbers).reshape(5, -1)
-    first = rollout.memory[0]
-    starts = jnp.moveaxis(rollout.memory[:: config.recurrence], 1, 0).reshape(2 * HIDDEN, -1)
+    B, Q = config.environments, config.sequences
+    sequence = jnp.arange(Q)
 
-    def pair(carry: tuple, orders: tuple) -> tuple[tuple, None]:
+    def epoch(carry: tuple, now: tuple) -> tuple[tuple, None]:
         learner, memory, where = carry
-        even, odd = orders
-        learner, memory = epoch(config, learner, rollout, numbers, memory[:, where[even]], even, 0)
-        where = inverse(even)
-        learner, memory = epoch(config, learner, rollout, numbers, memory[:, where[odd]], odd, config.recurrence // 2)
-        # A shifted block ends where the next begins; the first begins where the rollout did.
-        where = jnp.concatenate([jnp.arange(config.environments), config.environments + inverse(odd)])
-        return (learner, jnp.concatenate([first, memory], axis=1), where), None
-
-    carry = (learner, starts, jnp.arange(config.sequences))
-    return lax.scan(pair, carry, orders)[0][0]
-
-
-def epoch(
-    config: PPO,
-    learner: Learner,
-    rollout: Rollout,
-    numbers: jax.Array,
-    memory: jax.Array,
-    order: jax.Array,
-    shift: int,
-) -> tuple[Learner, jax.Array]:
-    """Go through the sequences once; return the learner and the memories halfway, in the same order."""
-    size = config.batch // config.recurrence
-    whole = len(order) // size * size
-    parts = []
-    for begin, end in ((0, whole), (whole, len(order))):
-        if begin == end:
-            continue
-        rows = order[begin:end].reshape(-1, min(size, end - begin))
-        columns = jnp.moveaxis(memory[:, begin:end].reshape(2 * HIDDEN, *rows.shape), 0, 1)
-        batches = gather(config, rollout, numbers, rows, shift)._replace(memory=columns)
+        order, shifted = now
+        batches = gather(config, rollout, numbers, order, shifted)
+        batches = batches._replace(memory=columns(memory, where[order], len(batches.weight)))
         learner, half = lax.scan(lambda learner, batch: train(config, learner, batch), learner, batches)
-        parts.append(jnp.moveaxis(half, 0, 1).reshape(2 * HIDDEN, -1))
-    return learner, jnp.concatenate(parts, axis=1)
+        half = jnp.moveaxis(half, 1, 0).reshape(2 * HIDDEN, -1)
+        # Halfway through block k begins its shifted block; halfway through that, block k + 1. Block 0 begins
+        # where the rollout did.
+        later = B + inverse(order)
+        where = jnp.where(shifted, jnp.where(sequence < B, sequence, jnp.roll(later, B)), later)
+        return (learner, jnp.concatenate([rollout.memory[0], half], axis=1), where), None
+
+    starts = jnp.moveaxis(rollout.memory[:: config.recurrence], 1, 0).reshape(2 * HIDDEN, -1)
+    carry = (learner, jnp.concatenate([rollout.memory[0], starts], axis=1), B + sequence)
+    shifted = jnp.arange(config.epochs) % 2 == 1
+    return lax.scan(epoch, carry, (orders, shifted))[0][0]
 
 
-def gather(config: PPO, rollout: Rollout, numbers: jax.Array, rows: jax.Array, shift: int) -> Batch:
-    """Collect the minibatches whose sequences `rows` (minibatches, S) names; their memory is left out."""
-    B = config.environments
-    block, environment = rows[:, None] // B, rows[:, None] % B
-    step = block * config.recurrence + shift + jnp.arange(config.recurrence)[:, None]
-    at = (step * B + environment).reshape(len(rows), 1, -1)
+def columns(memory: jax.Array, where: jax.Array, batches: int) -> jax.Array:
+    """Return the named columns of (128, n), minibatch by minibatch: (batches, 128, S)."""
+    rows = jnp.arange(len(memory))[:, None] * memory.shape[1]
+    return memory.ravel()[rows + where.reshape(batches, 1, -1)]
+
+
+def gather(config: PPO, rollout: Rollout, numbers: jax.Array, order: jax.Array, shifted: jax.Array) -> Batch:
+    """Collect an epoch's minibatches along a leading axis; their memory is left out."""
+    B, size = config.environments, config.batch // config.recurrence
+    rows = order.reshape(-1, 1, size)
+    shift = jnp.where(shifted, config.recurrence // 2, 0)
+    step = rows // B * config.recurrence + shift + jnp.arange(config.recurrence)[:, None]
+    step = jnp.minimum(step, config.steps - 1)  # beyond it, the weight is 0
+    at = (step * B + rows % B).reshape(len(rows), 1, -1)
     cells = VIEW * VIEW
-    first_cell = (step * B * cells + environment).reshape(len(rows), 1, -1)
+    first_cell = (step * B * cells + rows % B).reshape(len(rows), 1, -1)
     tiles = rollout.tiles.ravel()[first_cell + B * jnp.arange(cells)[:, None]]
+    used = rows[:, 0] < config.sequences - jnp.where(shifted, B, 0)
     return Batch(
         image=channels(tiles.reshape(len(rows), VIEW, VIEW, -1)),
         memory=jnp.zeros(0),
         numbers=numbers.ravel()[at + jnp.arange(5)[:, None] * config.samples],
         action=rollout.action.ravel()[at[:, 0]],
+        weight=used / used.sum(axis=1, keepdims=True, dtype=numbers.dtype),
     )
 
 
@@ -205,7 +195,8 @@ def loss(config: PPO, p: Parameters, batch: Batch) -> tuple[jax.Array, jax.Array
     value_near = old_value + jnp.clip(value - old_value, -config.clip, config.clip)
     value_loss = jnp.maximum((value - target) ** 2, (value_near - target) ** 2)
     each = policy_loss - config.entropy_weight * entropy + config.value_weight * value_loss
-    return each.mean(), jnp.concatenate([half.hidden, half.cell])
+    mean = each.reshape(config.recurrence, -1).mean(axis=0)
+    return (mean * batch.weight).sum(), jnp.concatenate([half.hidden, half.cell])
 
 
 def adam(config: PPO, learner: Learner, slope: jax.Array) -> Learner:
