@@ -1,0 +1,51 @@
+"""The README's tables of results, written from the committed summaries: `python -m payback.paper.report.readme`."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from payback.paper.schemes import SCHEMES
+
+CONVERGED = {"cliff": "No IM is the fastest to converge.", "long-cliff": None}
+"""The claim whose figures are the episodes to convergence, by experiment."""
+
+
+def table(results: Path, experiment: str) -> str:
+    """Return one experiment's table in Markdown: a row per scheme, from `results` alone."""
+    summary = json.loads((results / experiment / "summary.json").read_text())
+    runs = next(group["runs"] for group in summary["groups"] if group["name"] == experiment)
+    episodes = _figures(summary["claims"], CONVERGED[experiment])
+    header = ["scheme", *(["converged, episode"] if episodes else []), "optimal", "greedy return", "greedy moves"]
+    header.append("largest law residual")
+    lines = [header, ["---"] * len(header)]
+    for scheme in SCHEMES:
+        own = [run for run in runs if run["scheme"] == scheme]
+        row = [f"`{scheme}`", *([episodes[scheme]] if episodes else [])]
+        row.append(f"{sum(run['optimal'] for run in own)} of {len(own)}")
+        row += [f"{sum(run[name] for run in own) / len(own):.1f}" for name in ("greedy_return", "greedy_length")]
+        paid = scheme not in ("none", "im")
+        row.append(f"{max(run['law_residual'] for run in own):.0e}" if paid else "–")
+        lines.append(row)
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def verdicts(results: Path, experiment: str) -> str:
+    """Count how the paper's sentences about an experiment came out, its ablations left aside."""
+    claims = json.loads((results / experiment / "summary.json").read_text())["claims"]
+    own = [claim["verdict"] for claim in claims if not re.match(r"[a-z-]+: ", claim["sentence"])]
+    parts = [f"{own.count(verdict)} {verdict}" for verdict in ("holds", "does not hold", "undecided")]
+    return f"{len(own)} sentences: {', '.join(parts)}"
+
+
+def _figures(claims: list[dict[str, Any]], sentence: str | None) -> dict[str, str]:
+    for claim in claims:
+        if claim["sentence"] == sentence:
+            return dict(part.split(" ", 1) for part in claim["here"].split("; "))
+    return {}
+
+
+if __name__ == "__main__":
+    for name in CONVERGED:
+        print(f"{verdicts(Path('results'), name)}\n\n{table(Path('results'), name)}\n", file=sys.stdout)
