@@ -53,7 +53,7 @@ def start(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.Pop
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ("", "Expected one of {run, report, list}"),
+        ("", "Expected one of {run, report, list, audit, prior-work}"),
         ("frob", "Unrecognized options: frob"),
         ("run", "Missing from payback run: EXPERIMENT"),
         ("run clif", 'There is no experiment "clif": choose one of fake.'),

@@ -47,7 +47,13 @@ class Leak:
 
 @dataclass
 class Audit:
-    """What was found. `ok` is true only if every finished episode keeps the law."""
+    """What was found. `ok` is true only if every finished episode keeps the law.
+
+    >>> import numpy as np, payback
+    >>> found = payback.audit(np.array([1.0, 1.0, -2.0]), np.array([False, False, True]), gamma=1.0)
+    >>> found.ok, len(found.episodes.length)
+    (True, 1)
+    """
 
     gamma: float
     rows: int

@@ -12,7 +12,15 @@ from payback.arrays import Array, all_finite, as_flags, as_floats, can_look, fir
 
 
 class InterestWarning(UserWarning):
-    """The interest γ⁻ᵏ of long episodes comes near what the dtype can hold."""
+    """The interest γ⁻ᵏ of long episodes comes near what the dtype can hold.
+
+    >>> import warnings, numpy as np, payback
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     state = payback.match_at_end(0.9).init(np.zeros(1, np.float32))
+    >>> caught[0].category.__name__
+    'InterestWarning'
+    """
 
 
 def read_gamma(gamma: Any) -> float:

@@ -21,7 +21,15 @@ LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8, 13, 21, 34)
 
 
 class LawBroken(AssertionError, ValueError):  # noqa: N818  the contract names it so
-    """A matching, or rewards shaped by it, would change the optimal policy. The message shows where."""
+    """A matching, or rewards shaped by it, would change the optimal policy. The message shows where.
+
+    >>> import payback
+    >>> try:
+    ...     payback.check_transform(payback.scale(1), gamma=0.9)
+    ... except LawBroken as broken:
+    ...     print(broken.law, broken.step, len(broken.rewards))
+    zero sum 0 1
+    """
 
     def __init__(
         self,

@@ -58,7 +58,7 @@ class Batch(NamedTuple):
     action: jax.Array
     """(steps·S,)."""
     weight: jax.Array
-    """(S,), what a sequence counts in the loss; its steps share it."""
+    """(steps·S,), what each step counts in the loss."""
 
 
 def flatten(p: Parameters) -> jax.Array:
@@ -160,7 +160,7 @@ def gather(config: PPO, rollout: Rollout, numbers: jax.Array, order: jax.Array, 
     cells = VIEW * VIEW
     first_cell = (step * B * cells + rows % B).reshape(len(rows), 1, -1)
     tiles = rollout.tiles.ravel()[first_cell + B * jnp.arange(cells)[:, None]]
-    used = rows[:, 0] < config.sequences - jnp.where(shifted, B, 0)
+    used = jnp.tile(rows[:, 0] < config.sequences - jnp.where(shifted, B, 0), config.recurrence)
     return Batch(
         image=channels(tiles.reshape(len(rows), VIEW, VIEW, -1)),
         memory=jnp.zeros(0),
@@ -195,8 +195,7 @@ def loss(config: PPO, p: Parameters, batch: Batch) -> tuple[jax.Array, jax.Array
     value_near = old_value + jnp.clip(value - old_value, -config.clip, config.clip)
     value_loss = jnp.maximum((value - target) ** 2, (value_near - target) ** 2)
     each = policy_loss - config.entropy_weight * entropy + config.value_weight * value_loss
-    mean = each.reshape(config.recurrence, -1).mean(axis=0)
-    return (mean * batch.weight).sum(), jnp.concatenate([half.hidden, half.cell])
+    return (each * batch.weight).sum(), jnp.concatenate([half.hidden, half.cell])
 
 
 def adam(config: PPO, learner: Learner, slope: jax.Array) -> Learner:

@@ -65,16 +65,21 @@ def relu_of_largest(values: Sequence[jax.Array], bias: jax.Array) -> jax.Array:
 
 
 def _relu_of_largest(values: Sequence[jax.Array], bias: jax.Array) -> tuple[jax.Array, tuple]:
-    a, b, c, d = values
-    largest = jnp.maximum(jnp.maximum(a, b), jnp.maximum(c, d))
-    return jax.nn.relu(largest + bias), (a, b, c, d, largest, bias)
+    def part(rows: slice) -> jax.Array:
+        a, b, c, d = (value[rows] for value in values)
+        return jax.nn.relu(jnp.maximum(jnp.maximum(a, b), jnp.maximum(c, d)) + bias[rows])
+
+    # In two parts: XLA computes what is cheap again wherever it is used, except what is put together.
+    half = len(bias) // 2
+    result = jnp.concatenate([part(slice(half)), part(slice(half, None))])
+    return result, (tuple(values), bias, result)
 
 
 def _relu_of_largest_back(kept: tuple, slope: jax.Array) -> tuple[list[jax.Array], jax.Array]:
-    *values, largest, bias = kept
-    slope = jnp.where(largest + bias > 0, slope, 0.0)
+    values, bias, result = kept
+    slope = jnp.where(result > 0, slope, 0.0)
     # As in Torch, the first of several equal values takes the whole slope.
-    a, b, c = (value == largest for value in values[:3])
+    a, b, c = (value + bias == result for value in values[:3])
     first = (a, b & ~a, c & ~(a | b), ~(a | b | c))
     return [jnp.where(wins, slope, 0.0) for wins in first], slope.sum(axis=1, keepdims=True)
 
