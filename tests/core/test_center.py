@@ -180,6 +180,16 @@ def test_one_worker_with_a_horizon_merges_into_itself():
     assert float(merged.weight) == pytest.approx(float(worker.weight), rel=1e-12)
 
 
+def test_a_worker_that_missed_a_merge_adds_nothing():
+    """It has gone on from an older common state: what of it is counted already cannot be told."""
+    subtract = payback.center()
+    common = subtract.init(np.zeros(1))
+    worker = run(subtract, common, np.ones((2, 1)))
+    merged = payback.merge_centers(common, worker)
+    stale = run(subtract, worker, np.full((50, 1), 9.0))
+    assert payback.merge_centers(merged, stale) is merged
+
+
 def test_merging_nothing_changes_nothing():
     subtract = payback.center()
     common = run(subtract, subtract.init(np.zeros(1)), np.ones((3, 1)))

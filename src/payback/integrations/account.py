@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from payback.arrays import all_finite
 from payback.saving import load_state, save_state
 from payback.transform import RewardTransform, drop, owed
 
@@ -161,7 +161,7 @@ def read_intrinsic(values: Any, num_envs: int, step: int, valid: np.ndarray | No
             f"the intrinsic reward at step {step} has shape {F.shape}, not ({num_envs},); "
             f"return one number per environment, for environments 0 to {num_envs - 1}"
         )
-    if not math.isfinite(F.dot(F)):
+    if not all_finite(F):
         bad = ~np.isfinite(F) if valid is None else ~np.isfinite(F) & valid
         if bad.any():
             k = int(np.flatnonzero(bad)[0])
