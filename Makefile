@@ -32,6 +32,7 @@ $(VENV)/.dev-ready: $(VENV)/.run-ready
 	@touch $@
 
 reproduce: $(VENV)/.run-ready  ## the main job: both cliff experiments in full, then the report (about ten minutes)
+	@$(BIN)/payback list
 	@$(BIN)/payback run cliff
 	@$(BIN)/payback run cliff --ablation cumulative-mean
 	@$(BIN)/payback run cliff --ablation wide-rnd
