@@ -15,7 +15,7 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is missing: apt-get install chromium, or set CHROMIUM"),
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(400),
 ]
 
 
@@ -62,7 +62,7 @@ def page(browser, report: Path):
     page.on("console", lambda message: page.said.append(message.text))
     page.on("pageerror", lambda error: page.said.append(str(error)))
     page.on("request", lambda request: page.asked.append(request.url))
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(60_000)  # a busy machine draws slowly
     page.goto(report.as_uri())
     page.wait_for_selector("[data-chart=fake-return][data-drawn]")
     yield page
