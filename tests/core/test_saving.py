@@ -147,6 +147,25 @@ def test_what_cannot_be_saved_is_refused_and_the_old_file_stays(state: Any, mess
     assert_same_state(payback.load_state(tmp_path / "state"), good)
 
 
+@pytest.mark.parametrize("broken", ["write", "rename"])
+def test_a_write_that_fails_leaves_the_old_file_whole(broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    good = payback.match_after(0.9, 1).init(np.ones(2))
+    payback.save_state(tmp_path / "state", good)
+
+    def disk_is_full(file: Any, *args: Any, **arrays: Any) -> None:
+        if broken == "write":
+            file.write(b"half of it")
+        raise OSError("No space left on device")
+
+    other = payback.match_after(0.9, 7).init(np.ones(2))
+    with monkeypatch.context() as patch:
+        patch.setattr(*(np, "savez") if broken == "write" else (os, "replace"), disk_is_full)
+        with pytest.raises(OSError, match="No space left"):
+            payback.save_state(tmp_path / "state", other)
+    assert os.listdir(tmp_path) == ["state"]
+    assert_same_state(payback.load_state(tmp_path / "state"), good)
+
+
 # ------------------------------------------------------------------ damaged files
 
 

@@ -62,14 +62,18 @@ def initial_parameters(key: jax.Array) -> Parameters:
     layers are normal, scaled to length 1, with bias 0.
     """
     inputs = {"conv1": 12, "conv2": 64, "conv3": 128, "input": HIDDEN, "hidden": HIDDEN}
+    uniform_key, normal_key = jax.random.split(key)
+    ends = np.cumsum([np.prod(shape) for shape in SHAPES.values()])
+    # Drawn at once and cut to pieces: sixteen draws would take a hundred megabytes to compile.
+    uniform = jnp.split(jax.random.uniform(uniform_key, (ends[-1],), minval=-1, maxval=1), ends[:-1])
+    normal = jnp.split(jax.random.normal(normal_key, (ends[-1],)), ends[:-1])
     drawn = {}
-    keys = jax.random.split(key, len(SHAPES))
-    for key, (name, shape) in zip(keys, SHAPES.items(), strict=True):
+    for place, (name, shape) in enumerate(SHAPES.items()):
         layer = name.removesuffix("_bias")
         if layer in inputs:
-            drawn[name] = jax.random.uniform(key, shape, minval=-1, maxval=1) / np.sqrt(inputs[layer])
+            drawn[name] = uniform[place].reshape(shape) / np.sqrt(inputs[layer])
         elif name == layer:
-            weight = jax.random.normal(key, shape)
+            weight = normal[place].reshape(shape)
             drawn[name] = weight / jnp.sqrt((weight**2).sum(axis=1, keepdims=True))
         else:
             drawn[name] = jnp.zeros(shape)

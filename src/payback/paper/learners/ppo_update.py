@@ -99,12 +99,9 @@ def advantages(config: PPO, reward: jax.Array, value: jax.Array, alive: jax.Arra
 
 def draw_orders(config: PPO, key: jax.Array) -> jax.Array:
     """Shuffle the sequences for each epoch: (epochs, Q); what a shifted epoch leaves out comes last."""
-    orders = []
-    for epoch, epoch_key in enumerate(jax.random.split(key, config.epochs)):
-        used = config.sequences - (epoch % 2) * config.environments
-        shuffled = jax.random.permutation(epoch_key, used)
-        orders.append(jnp.concatenate([shuffled, jnp.arange(used, config.sequences)]))
-    return jnp.stack(orders)
+    rank = jax.random.uniform(key, (config.epochs, config.sequences))
+    left_out = jnp.arange(config.sequences) >= config.sequences - config.environments
+    return jnp.argsort(rank.at[1::2].add(left_out), axis=1)
 
 
 def inverse(order: jax.Array) -> jax.Array:

@@ -119,7 +119,10 @@ def _backward(saved: tuple, slope: tuple) -> tuple:
     of_gates = of_gates.reshape(4 * HIDDEN, -1)
     before = before.reshape(HIDDEN, -1)
     by_weight = Gates(of_gates @ features.T, of_gates @ before.T, of_gates.sum(axis=1, keepdims=True))
-    return by_weight, gates.input.T @ of_gates, None, None
+    # In two parts, or XLA would hand the transposition to a slower kind of product.
+    half = HIDDEN // 2
+    turned = jnp.concatenate([gates.input[:, :half].T, gates.input[:, half:].T])
+    return by_weight, turned @ of_gates, None, None
 
 
 remember_all.defvjp(_forward, _backward)
