@@ -51,20 +51,18 @@ def window_block(
     W, T = len(loans), len(rewards)
     rewards = np.ascontiguousarray(rewards)
     lent = np.ascontiguousarray(np.concatenate((loans[::-1], rewards)))
+    ends = np.flatnonzero(dones)
+    settlement = _settle_by_loan(due_and_rest[1], lent.copy(), ends)
+    due = np.ascontiguousarray(due_and_rest[0, ::-1], dtype=rewards.dtype)
     shaped = np.empty_like(rewards)
-    due, rest = np.ascontiguousarray(due_and_rest[:, ::-1], dtype=rewards.dtype)
-    columns, starts = _columns_by_row(dones)
+    columns, starts = _split_by_row(ends, *rewards.shape)
     for t in range(T):
         np.dot(due, lent[t : t + W], out=shaped[t])
         ended = columns[starts[t] : starts[t + 1]]
         if ended.size:
-            settlement = rest @ lent[t : t + W, ended]
             lent[t : t + W + 1, ended] = 0
-            shaped[t, ended] = settlement
     np.subtract(rewards, shaped, out=shaped)
-    # At an end the last reward is lent and repaid at once: only the settlement stands.
-    flat, ends = shaped.reshape(-1), np.flatnonzero(dones)
-    flat[ends] -= rewards.reshape(-1)[ends]
+    shaped.reshape(-1)[ends] = -settlement
     return lent[T:][::-1].copy(), shaped
 
 
@@ -133,12 +131,8 @@ def _accumulate(
     return debt, found
 
 
-def _columns_by_row(flags: np.ndarray) -> tuple[np.ndarray, list[int]]:
-    """Return the flagged columns, row after row, and where each row's begin."""
-    return _split_by_row(np.flatnonzero(flags), *flags.shape)
-
-
 def _split_by_row(at: np.ndarray, T: int, B: int) -> tuple[np.ndarray, list[int]]:
+    """Return the columns of sorted flat positions, row after row, and where each row's begin."""
     starts = np.searchsorted(at, np.arange(T + 1) * B)
     return at % B, starts.tolist()
 
