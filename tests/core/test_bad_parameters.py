@@ -20,7 +20,7 @@ GAMMA_TAKERS: dict[str, Callable[[Any], Any]] = {
     "match_when": payback.match_when,
     "match_after": lambda gamma: payback.match_after(gamma, 3),
     "match_evenly": lambda gamma: payback.match_evenly(gamma, 3),
-    "match_geometric": lambda gamma: payback.match_geometric(gamma, 0.5),
+    "match_geometric": lambda gamma: payback.match_geometric(gamma, 0.25),
     "pbim": payback.pbim,
     "grm": lambda gamma: payback.grm(gamma, 3),
     "match_episode": lambda gamma: payback.match_episode([1.0], [[1.0]], gamma),

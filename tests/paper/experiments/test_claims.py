@@ -228,6 +228,7 @@ def test_verdicts_on_known_numbers():
     assert all_of(["holds", "undecided", "does not hold"]) == "does not hold"
     assert [positive(0, 0), positive(-1, 0), not_negative(0, 0)] == ["does not hold", "undecided", "holds"]
     assert mean_with_interval(np.array([1234.5, 1234.5])) == "1,234 [1,234, 1,234]"
+    assert mean_with_interval(np.full(3, -0.0001)) == "0.000 [0.000, 0.000]"  # not −0
 
 
 def test_suboptimal_is_below_the_shortest_path():

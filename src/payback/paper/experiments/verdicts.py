@@ -178,7 +178,9 @@ def mean_with_interval(value: np.ndarray) -> str:
     """
     digits = 0 if abs(value.mean()) >= 200 else 1 if abs(value.mean()) >= 1 else 3
     low, high = bootstrap_interval(value)
-    mean, low, high = (f"{x:,.{digits}f}".removesuffix(".0") for x in (value.mean(), low, high))
+    mean, low, high = (
+        f"{round(float(x), digits) + 0.0:,.{digits}f}".removesuffix(".0") for x in (value.mean(), low, high)
+    )
     return f"{mean} [{low}, {high}]"
 
 
