@@ -29,15 +29,15 @@ class RunCommand:
     """
 
     experiment: Annotated[Positional[str], arg(metavar="EXPERIMENT")]
-    """What to run: cliff or long-cliff (see `payback list`)."""
+    """What to run: cliff, long-cliff or doorkey (see `payback list`)."""
     schemes: Annotated[tuple[str, ...], arg(metavar="SCHEME ...", help_behavior_hint="(default: all eight)")] = ()
     """Which reward schemes: none im pbim pbim-raw grm-1 grm-1-raw grm-10 grm-10-raw."""
-    seeds: Annotated[int, arg(metavar="N")] = 10
+    seeds: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: cliffs 10, doorkey 3)")] = None
     """How many seeds, counted from 0."""
     settings: Annotated[tuple[str, ...], arg(metavar="SETTING ...", help_behavior_hint="(default: all)")] = ()
-    """Which points of the experiment's sweep, if it has one."""
+    """Which points of the experiment's sweep, if it has one; doorkey: a0.005-g0.99 a0.02-g0.995 a0.025-g0.995."""
     steps: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: as in the paper)")] = None
-    """Length of training (cliffs: episodes); a small number gives a quick first picture."""
+    """Length of training (cliffs: episodes; doorkey: steps); a small number gives a quick first picture."""
     ablation: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: none)")] = None
     """Run a documented variation instead of the paper's setting (see `payback list`)."""
     out: Annotated[Path, arg(metavar="DIR")] = Path("runs")
@@ -179,11 +179,9 @@ def _do(command: Commands, console: Console) -> int:
     # Imported here, so that --help and mistakes in the arguments answer at once.
     from payback.paper import overview, runner
     from payback.paper.report import making
-    from payback.paper.schemes import SCHEMES
 
     if isinstance(command, RunCommand):
-        fields = {**vars(command), "schemes": command.schemes or tuple(SCHEMES)}
-        return _report_outcome(runner.run(runner.Request(**fields), console), command.out, console)
+        return _report_outcome(runner.run(runner.Request(**vars(command)), console), command.out, console)
     if isinstance(command, ListCommand):
         overview.show(command.out, console)
         return 0

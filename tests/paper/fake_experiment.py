@@ -35,8 +35,12 @@ class FakeExperiment:
     config = FakeConfig
     ablations: Mapping[str, Mapping[str, object]] = {"slow": {"drift": 0.1}}
     settings: tuple[str, ...] = ()
+    seeds: int = 10
     notes = ("The numbers are a random walk.",)
     paper: Mapping[str, Mapping[str, str]] = {"greedy_return": {"none": "88"}}
+
+    def schemes(self, ablation: str | None) -> tuple[str, ...]:
+        return SCHEMES
 
     def plan(
         self, schemes: Sequence[str], seeds: int, settings: Sequence[str], steps: int | None, ablation: str | None
@@ -49,7 +53,9 @@ class FakeExperiment:
     def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:
         return [tuple(group) for _, group in groupby(runs, key=lambda run: run.scheme)]
 
-    def execute(self, batch: tuple[Run, ...], progress: Callable[[float], None]) -> dict[str, Result]:
+    def execute(
+        self, batch: tuple[Run, ...], progress: Callable[[float], None], out: Path | None = None
+    ) -> dict[str, Result]:
         if "FAKE_LOG" in os.environ:
             with open(os.environ["FAKE_LOG"], "a") as log:
                 log.write(f"{batch[0].scheme}\n")

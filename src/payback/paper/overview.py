@@ -30,7 +30,8 @@ def show(out: Path, console: Console) -> None:
 
 def _row(experiment: Experiment, ablation: str | None, out: Path) -> tuple[str, ...]:
     """Count the runs of the paper's plan: all schemes, settings and seeds, in full length."""
-    runs = experiment.plan(tuple(SCHEMES), Request.seeds, experiment.settings, None, ablation)
+    schemes = experiment.schemes(ablation)
+    runs = experiment.plan(schemes, experiment.seeds, experiment.settings, None, ablation)
     name = (experiment.name, ablation or "–")
     try:
         records.refuse_others(out, runs, experiment.learner_version)

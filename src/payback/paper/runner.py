@@ -13,7 +13,7 @@ from payback.paper.engines import local, ray
 from payback.paper.engines.task import Event, Task
 from payback.paper.experiments.plan import Experiment, Run
 from payback.paper.mistake import Mistake, writing_to
-from payback.paper.schemes import SCHEMES
+from payback.paper.schemes import OTHERS, SCHEMES
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,10 @@ class Request:
 
     experiment: str
     """The experiment's name."""
-    schemes: tuple[str, ...] = tuple(SCHEMES)
-    """Scheme ids."""
-    seeds: int = 10
-    """How many seeds, from 0."""
+    schemes: tuple[str, ...] = ()
+    """Scheme ids; () for those of the experiment."""
+    seeds: int | None = None
+    """How many seeds, from 0; None for as many as the experiment has."""
     settings: tuple[str, ...] = ()
     """Points of the sweep; () for all."""
     steps: int | None = None
@@ -45,8 +45,8 @@ class Request:
     def command(self) -> str:
         """Return the shortest command that makes the same results, without folder or engine."""
         parts = ["payback run", self.experiment]
-        parts += ["--schemes", *self.schemes] if self.schemes != tuple(SCHEMES) else []
-        parts += ["--seeds", str(self.seeds)] if self.seeds != Request.seeds else []
+        parts += ["--schemes", *self.schemes] if self.schemes not in ((), SCHEMES) else []
+        parts += ["--seeds", str(self.seeds)] if self.seeds is not None else []
         parts += ["--settings", *self.settings] if self.settings else []
         parts += ["--steps", str(self.steps)] if self.steps is not None else []
         parts += ["--ablation", self.ablation] if self.ablation else []
@@ -66,8 +66,9 @@ class Outcome:
 def planned(request: Request) -> tuple[Experiment, list[Run]]:
     """List the runs of a request; a `Mistake` says what cannot be asked for."""
     experiment = experiments.load(request.experiment)
-    _refuse_unknown("scheme", request.schemes, tuple(SCHEMES))
-    _refuse_unknown("setting", request.settings, experiment.settings)
+    _refuse_unknown("scheme", request.schemes, (*SCHEMES, *OTHERS))
+    if not experiment.settings:  # where there are some, others of their form may be asked for: the plan knows
+        _refuse_unknown("setting", request.settings, ())
     if request.ablation is not None:
         _refuse_unknown("ablation", (request.ablation,), tuple(experiment.ablations))
     _refuse_less_than_one("--seeds", request.seeds)
@@ -76,8 +77,9 @@ def planned(request: Request) -> tuple[Experiment, list[Run]]:
     if request.address is not None and request.engine != "ray":
         raise Mistake("--address names a Ray cluster: add --engine ray, or leave it out.")
     settings = request.settings or experiment.settings
-    schemes = tuple(dict.fromkeys(request.schemes))
-    return experiment, experiment.plan(schemes, request.seeds, settings, request.steps, request.ablation)
+    schemes = tuple(dict.fromkeys(request.schemes)) or experiment.schemes(request.ablation)
+    seeds = request.seeds or experiment.seeds
+    return experiment, experiment.plan(schemes, seeds, settings, request.steps, request.ablation)
 
 
 def run(request: Request, console: Console) -> Outcome:
@@ -155,8 +157,6 @@ def _refuse_unknown(what: str, asked: Sequence[str], known: Sequence[str]) -> No
         if name not in known:
             choice = f"choose among {', '.join(known)}" if known else f"this experiment has no {what}s"
             raise Mistake(f'There is no {what} "{name}": {choice}.')
-    if what == "scheme" and not asked:
-        raise Mistake(f"--schemes needs at least one scheme: choose among {', '.join(known)}.")
 
 
 def _refuse_less_than_one(option: str, value: int | None) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from payback.paper import records
-from payback.paper.experiments.plan import Experiment, Result, Run
+from payback.paper.experiments.plan import Experiment, Result, Run, checkpoint_of
 from payback.paper.locks import locked
 from payback.paper.mistake import writing_to
 from payback.paper.provenance import provenance
@@ -61,14 +61,17 @@ class Event:
 Computed = tuple[dict[str, Result], dict[str, Any]]
 
 
-def compute(task: Task, progress: Callable[[float], None]) -> Computed:
-    """Train the runs of a task; return the results by run id and what they were made with."""
+def compute(task: Task, progress: Callable[[float], None], out: Path | None = None) -> Computed:
+    """Train the runs of a task; return the results by run id and what they were made with.
+
+    Checkpoints go to `out`; there are none without it.
+    """
     experiment: Experiment = importlib.import_module(task.module).EXPERIMENT
     begin = time.perf_counter()
     results: dict[str, Result] = {}
     batches = experiment.batches(list(task.runs))
     for i, batch in enumerate(batches):
-        results |= experiment.execute(batch, lambda share, i=i: progress((i + share) / len(batches)))
+        results |= experiment.execute(batch, lambda share, i=i: progress((i + share) / len(batches)), out)
     absent = [run.id for run in task.runs if run.id not in results]
     if absent:
         raise RuntimeError(f"{task.module} gave no result for {', '.join(absent)}.")
@@ -83,6 +86,7 @@ def keep(task: Task, computed: Computed) -> None:
     with writing_to(task.out):
         for run in task.runs:
             records.write(task.out, run, results[run.id], version, made)
+            checkpoint_of(task.out, run).unlink(missing_ok=True)
 
 
 def perform(task: Task, progress: Callable[[float], None], waiting: Callable[[str], None]) -> None:
@@ -91,4 +95,4 @@ def perform(task: Task, progress: Callable[[float], None], waiting: Callable[[st
         left = tuple(run for run in task.runs if records.flaw(task.out / run.id))
         if left:
             remaining = Task(task.module, left, task.out, task.command)
-            keep(remaining, compute(remaining, progress))
+            keep(remaining, compute(remaining, progress, task.out))

@@ -199,3 +199,9 @@ def cell_index(task: DoorKey, state: State) -> jax.Array:
     """Number the value of (x, y, carrying): what the paper's bonus counts visits of."""
     side = task.size - 2
     return ((state.x - 1) * side + state.y - 1) * 2 + state.carrying
+
+
+def event(before: State, after: State) -> jax.Array:
+    """Say whether a step got something done: the key picked up, or the door opened."""
+    picked = after.carrying & ~before.carrying
+    return picked | ((after.door == OPEN) & (before.door != OPEN))

@@ -8,6 +8,7 @@ from payback.paper.mistake import Mistake
 MODULES = {
     "cliff": "payback.paper.experiments.cliff",
     "long-cliff": "payback.paper.experiments.long_cliff",
+    "doorkey": "payback.paper.experiments.doorkey",
 }
 
 
@@ -16,7 +17,7 @@ def load(name: str) -> Experiment:
 
     >>> load("clif")
     Traceback (most recent call last):
-    payback.paper.mistake.Mistake: There is no experiment "clif": choose one of cliff, long-cliff.
+    payback.paper.mistake.Mistake: There is no experiment "clif": choose one of cliff, long-cliff, doorkey.
     """
     if name not in MODULES:
         raise Mistake(f'There is no experiment "{name}": choose one of {", ".join(MODULES)}.')

@@ -6,6 +6,7 @@ An experiment module (`cliff.py`, `long_cliff.py`) exposes one object `EXPERIMEN
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -86,6 +87,15 @@ class Claim:
     """What a reader should know about it."""
 
 
+def checkpoint_of(out: Path, run: Run) -> Path:
+    """Return where a run keeps its state while it is being made; it is removed when the record is there.
+
+    >>> str(checkpoint_of(Path("runs"), Run("doorkey", None, "a0.02-g0.995", "im", 3, config=None)))
+    'runs/doorkey/a0.02-g0.995/im/.seed3.checkpoint.npz'
+    """
+    return (out / run.id).with_name(f".seed{run.seed}.checkpoint.npz")
+
+
 class Experiment(Protocol):
     """Describe one experiment: constants, how to run it, how to judge it."""
 
@@ -120,6 +130,15 @@ class Experiment(Protocol):
         ...
 
     @property
+    def seeds(self) -> int:
+        """Return how many seeds are run unless told otherwise."""
+        ...
+
+    def schemes(self, ablation: str | None) -> tuple[str, ...]:
+        """Return the schemes that are run unless told otherwise: all eight, or those an ablation is about."""
+        ...
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Return sentences for the report: how open choices were made, where the paper differs."""
         ...
@@ -144,8 +163,11 @@ class Experiment(Protocol):
         """Group runs into what one process computes in one go; the grouping changes no run's result."""
         ...
 
-    def execute(self, batch: tuple[Run, ...], progress: Callable[[float], None]) -> dict[str, Result]:
-        """Train the runs of one batch; return the results by run id; `progress` is told the share done, 0 … 1."""
+    def execute(self, batch: tuple[Run, ...], progress: Callable[[float], None], out: Path | None) -> dict[str, Result]:
+        """Train the runs of one batch; return the results by run id; `progress` is told the share done, 0 … 1.
+
+        A long run may leave `checkpoint_of(out, run)` behind to go on from; `out` is None where there is no disk.
+        """
         ...
 
     def cost(self, batch: tuple[Run, ...]) -> float:

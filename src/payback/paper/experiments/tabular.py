@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from payback.paper.environments.cliff import shortest_path
 from payback.paper.experiments.plan import Claim, Result, Run
 from payback.paper.learners.q_learning_config import LANES, QLearning
+from payback.paper.schemes import SCHEMES
 
 FINAL = 0.1
 """The share of the episodes, at the end, that counts as the final level of training."""
@@ -29,6 +31,11 @@ class TabularExperiment:
     """Results by run id -> the paper's sentences, decided."""
     learner_version: int = 1
     settings: tuple[str, ...] = ()
+    seeds: int = 10
+
+    def schemes(self, ablation: str | None) -> tuple[str, ...]:
+        """Return all eight."""
+        return SCHEMES
 
     def plan(
         self, schemes: Sequence[str], seeds: int, settings: Sequence[str], steps: int | None, ablation: str | None
@@ -46,8 +53,10 @@ class TabularExperiment:
             alike.setdefault((run.ablation, run.config, run.scheme), []).append(run)
         return [tuple(group[i : i + LANES]) for group in alike.values() for i in range(0, len(group), LANES)]
 
-    def execute(self, batch: tuple[Run, ...], progress: Callable[[float], None]) -> dict[str, Result]:
-        """Train the seeds of one scheme."""
+    def execute(
+        self, batch: tuple[Run, ...], progress: Callable[[float], None], out: Path | None = None
+    ) -> dict[str, Result]:
+        """Train the seeds of one scheme; at a minute or so, without checkpoints."""
         from payback.paper.learners.q_learning import make_train  # JAX is not for `payback list`
 
         config, scheme = batch[0].config, batch[0].scheme

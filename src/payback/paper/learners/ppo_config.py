@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass, fields
 
+LEARNER_VERSION = 1
+"""Raised only when results would change."""
+
 
 @dataclass(frozen=True)
 class PPO:

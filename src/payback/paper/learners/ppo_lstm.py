@@ -19,8 +19,6 @@ from payback.paper.learners.ppo_config import PPO
 from payback.paper.learners.ppo_rollout import Actors, Environment, Events, collect, initial_actors
 from payback.paper.learners.ppo_update import Learner, draw_orders, initial_learner, unflatten, update
 
-LEARNER_VERSION = 1
-"""Raised only when results would change."""
 WINDOW = 16
 """torch-ac reports the last 16 episodes, or all of an update if more have ended."""
 
@@ -58,6 +56,8 @@ class Record(NamedTuple):
     """Mean F per step."""
     shaped: Any
     """Mean F' per step."""
+    repaid: Any
+    """The least F' of any step: the largest repayment, as a negative number."""
     residual: Any
     """Largest |Σ γ^t F'_t| / Σ γ^t |F'_t| of an episode that ended: 0 if all that was paid was repaid."""
 
@@ -71,8 +71,12 @@ class Trainer(NamedTuple):
     """Collect a rollout, train on it; jitted."""
 
 
-def make_train(config: PPO, environment: Environment, transform: RewardTransform | None) -> Trainer:
+def make_train(
+    config: PPO, environment: Environment, transform: RewardTransform | None, *, shaping_gamma: float | None = None
+) -> Trainer:
     """Prepare training with a scheme's transform, None for no bonus at all.
+
+    `shaping_gamma` is for ablations: it admits a transform of another γ than the learner's, which breaks the law.
 
     >>> from payback.paper.environments.doorkey import make_doorkey
     >>> from payback.paper.learners.ppo_rollout import doorkey_environment
@@ -80,9 +84,10 @@ def make_train(config: PPO, environment: Environment, transform: RewardTransform
     >>> int(trainer.init(jax.random.key(0)).updates)
     0
     """
-    if transform is not None and transform.gamma not in (None, config.gamma):
+    expected = config.gamma if shaping_gamma is None else shaping_gamma
+    if transform is not None and transform.gamma not in (None, expected):
         raise ValueError(
-            f"the shaping's γ is {transform.gamma} and the learner's {config.gamma}; "
+            f"the shaping's γ is {transform.gamma} and the learner's {expected}; "
             "what is repaid balances for one and the same γ only: give both the same"
         )
 
@@ -136,6 +141,7 @@ def recorded(config: PPO, train: Train, events: Events) -> tuple[jax.Array, Reco
         reward=_moments(tally.reward, done)[0],
         bonus=events.bonus.mean(),
         shaped=events.shaped.mean(),
+        repaid=events.shaped.min(),
         residual=jnp.where(done, residual, 0.0).max(),
     )
     return last, record

@@ -33,6 +33,8 @@ class Environment(NamedTuple):
     """How many places the bonus tells apart."""
     cell: Callable[[Any], jax.Array]
     """state → the place's number."""
+    event: Callable[[Any, Any], jax.Array] | None = None
+    """state before, state after → whether this is a moment at which `match_when` settles; None for never."""
 
 
 @cache
@@ -45,6 +47,7 @@ def doorkey_environment(task: doorkey.DoorKey) -> Environment:
         observe=partial(doorkey.observe, task),
         cells=task.cells,
         cell=partial(doorkey.cell_index, task),
+        event=doorkey.event,
     )
 
 
@@ -168,7 +171,8 @@ def advance(
     if transform is None:
         shaping, shaped = actors.shaping, jnp.zeros_like(bonus)
     else:
-        shaping, shaped = transform.update(actors.shaping, bonus, done)
+        settle = None if environment.event is None else environment.event(actors.state, state)
+        shaping, shaped = transform.update(actors.shaping, bonus, done, settle=settle)
     tally = add(config, actors.tally, reward, shaped)
     events = Events(done, truncated & ~terminated, bonus, shaped, tally)
 

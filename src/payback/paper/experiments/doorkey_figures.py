@@ -1,0 +1,70 @@
+"""The single figures of a DoorKey run, from its learning curve: the paper's three, and sturdier ones."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+LAST = 1000
+"""The paper's N̄ and σ are over the last 1,000 recorded points (updates)."""
+SMOOTH = 100
+"""The paper's curves are moving averages of 100 points."""
+SHORT = 100.0
+"""Below this mean length an agent is taken to have learnt the task: random agents need hundreds of steps."""
+
+
+def single_figures(columns: Mapping[str, np.ndarray]) -> dict[str, float | int | bool | None]:
+    """Sum a curve up; None for what was not reached.
+
+    The paper's: N̄ and σ, means of mean and deviation of the episode lengths over the last points; converged, if no
+    episode was truncated in these; T, the first step at which the mean length is below N̄, if converged.
+
+    Ours: T with the 100-point mean in place of single points; the first step from which on that mean stays below
+    100; the share of the last points' episodes that were truncated.
+    """
+    steps, length = columns["steps"], columns["window_mean"].astype(np.float64)
+    last = slice(-min(LAST, max(1, len(length) // 2)), None)
+    mean = float(np.nanmean(length[last]))
+    smooth = moving_mean(length)
+    converged = int(columns["truncated"][last].sum()) == 0
+    ended = int(columns["episodes"][last].sum())
+    return {
+        "mean_length": mean,
+        "length_deviation": float(np.nanmean(columns["window_std"][last])),
+        "converged": converged,
+        "convergence_step": _first(steps, length < mean) if converged else None,
+        "smooth_convergence_step": _first(steps, smooth < mean) if converged else None,
+        "settled_step": _first(steps, stays(smooth < SHORT)),
+        "truncated_share": float(columns["truncated"][last].sum()) / ended if ended else None,
+        "mean_bonus": float(columns["bonus"].mean()),
+        "mean_shaped": float(columns["shaped"].mean()),
+        "largest_repayment": float(columns["repaid"].min()),
+        "law_residual": float(columns["residual"].max()),
+    }
+
+
+def moving_mean(curve: np.ndarray, points: int = SMOOTH) -> np.ndarray:
+    """Return the mean of the last `points` values at each, of those there are; what is NaN is left out.
+
+    >>> moving_mean(np.array([np.nan, 2.0, 4.0, 8.0]), points=2).tolist()
+    [nan, 2.0, 3.0, 6.0]
+    """
+    there = ~np.isnan(curve)
+    sums = np.cumsum(np.where(there, curve, 0.0))
+    counts = np.cumsum(there)
+    sums[points:], counts[points:] = sums[points:] - sums[:-points], counts[points:] - counts[:-points]
+    with np.errstate(invalid="ignore"):
+        return sums / counts
+
+
+def stays(condition: np.ndarray) -> np.ndarray:
+    """Say from where on a condition holds to the end.
+
+    >>> stays(np.array([True, False, True, True])).tolist()
+    [False, False, True, True]
+    """
+    return np.logical_and.accumulate(condition[::-1])[::-1]
+
+
+def _first(steps: np.ndarray, condition: np.ndarray) -> int | None:
+    places = np.flatnonzero(condition)
+    return int(steps[places[0]]) if len(places) else None
