@@ -1,7 +1,8 @@
 """A tiny experiment for testing the machinery: its "training" is a random walk, and it can be told to misbehave.
 
 FAKE_PACE: seconds a batch takes. FAKE_DIE: a file of marks; a batch kills its own process while one is left.
-FAKE_FAIL: a scheme that raises. FAKE_LOG: a file that gets a line for every batch.
+FAKE_FAIL: a scheme that raises. FAKE_LOG: a file that gets a line for every batch. FAKE_CORES: a file that gets the
+cores that each batch may use.
 """
 
 import os
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from payback.paper.experiments.plan import Claim, Result, Run
+from payback.paper.experiments.plan import Claim, Result, Run, by_group
 from payback.paper.schemes import SCHEMES
 
 
@@ -36,8 +37,13 @@ class FakeExperiment:
     ablations: Mapping[str, Mapping[str, object]] = {"slow": {"drift": 0.1}}
     settings: tuple[str, ...] = ()
     seeds: int = 10
+    points: int = 250
+    reference: Mapping[str, tuple[str, float]] = {}
     notes = ("The numbers are a random walk.",)
     paper: Mapping[str, Mapping[str, str]] = {"greedy_return": {"none": "88"}}
+
+    def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
+        return by_group(ids)
 
     def schemes(self, ablation: str | None) -> tuple[str, ...]:
         return SCHEMES
@@ -59,6 +65,9 @@ class FakeExperiment:
         if "FAKE_LOG" in os.environ:
             with open(os.environ["FAKE_LOG"], "a") as log:
                 log.write(f"{batch[0].scheme}\n")
+        if "FAKE_CORES" in os.environ:
+            with open(os.environ["FAKE_CORES"], "a") as log:
+                log.write(f"{sorted(os.sched_getaffinity(0))}\n")
         for tenth in range(10):
             time.sleep(float(os.environ.get("FAKE_PACE", "0")) / 10)
             progress(tenth / 10)

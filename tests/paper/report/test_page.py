@@ -69,7 +69,13 @@ def test_text_from_files_is_never_markup(summary: Summary) -> None:
         policies={EVIL: summary.groups[0].policies["none"]},
     )
     claim = Claim(EVIL, EVIL, EVIL, EVIL, EVIL, EVIL)  # pyright: ignore[reportArgumentType]
-    text, _ = page([Summary(EVIL, EVIL, (EVIL,), {EVIL: {EVIL: EVIL}}, {EVIL: EVIL}, (claim,), (group, group))])
+    text, _ = page(
+        [
+            Summary(
+                EVIL, EVIL, (EVIL,), {EVIL: {EVIL: EVIL}}, {EVIL: EVIL}, {EVIL: (EVIL, 1.0)}, (claim,), (group, group)
+            )
+        ]
+    )
     clean, _ = page([summary])
     assert "alert(1)" in text  # it is there, as text
     assert text.count("<script") == clean.count("<script")
@@ -86,7 +92,7 @@ def test_json_cannot_end_its_element() -> None:
 
 
 def test_a_run_with_nothing_to_draw_still_makes_a_page(summary: Summary) -> None:
-    bare = replace(summary.groups[0], curves={}, policies={}, episodes=np.zeros(0))
+    bare = replace(summary.groups[0], curves={}, policies={}, x=np.zeros(0))
     text, charts = page([replace(summary, groups=(bare,), claims=(), notes=())])
     assert "No claim can be decided" in text
     assert set(charts.content()["charts"]) == {"fake-greedy-return", "fake-greedy-length"}

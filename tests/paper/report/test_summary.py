@@ -13,7 +13,7 @@ from payback.paper.mistake import Mistake
 from payback.paper.report import making, storage
 from payback.paper.report.charts import Charts
 from payback.paper.report.page import page
-from payback.paper.report.summary import POINTS, summarise, thin
+from payback.paper.report.summary import summarise, thin
 
 
 def read(out: Path) -> dict[str, records.Record]:
@@ -22,13 +22,13 @@ def read(out: Path) -> dict[str, records.Record]:
 
 def test_thinning_keeps_the_mean_and_bounds_the_points() -> None:
     curve = np.random.default_rng(0).normal(size=(3, 10_000))
-    thinned = thin(curve)
-    assert thinned.shape == (3, POINTS)
+    thinned = thin(curve, points=250)
+    assert thinned.shape == (3, 250)
     np.testing.assert_allclose(thinned.mean(axis=1), curve.mean(axis=1))
     np.testing.assert_allclose(thinned[:, 0], curve[:, :40].mean(axis=1))
     short = np.arange(7.0)
-    np.testing.assert_array_equal(thin(short), short)
-    assert thin(np.arange(251.0)).tolist()[-1] == 250.0  # the last block is a single episode
+    np.testing.assert_array_equal(thin(short, points=250), short)
+    assert thin(np.arange(251.0), points=250).tolist()[-1] == 250.0  # the last block is a single episode
 
 
 def test_a_summary_holds_the_groups_and_decides_on_full_curves(fake, runs: Path) -> None:
@@ -116,3 +116,33 @@ def test_an_unknown_experiment_in_the_records_is_one_sentence(fake, runs: Path, 
     monkeypatch.setattr(experiments, "MODULES", {"cliff": "payback.paper.experiments.cliff"})
     with pytest.raises(Mistake, match='no experiment "fake"'):
         making.make(runs, runs / "none", False, Console(quiet=True))
+
+
+def test_films_come_back_from_the_files(fake, runs: Path, tmp_path: Path) -> None:
+    made = summarise(fake, read(runs))
+    film = {"x": np.array([1, 2, 2]), "time": np.arange(3)}
+    group = replace(made.groups[0], films={"none": film, "im": {name: part[:2] for name, part in film.items()}})
+    storage.save(tmp_path / "results", replace(made, groups=(group, *made.groups[1:])))
+    (back,) = storage.load(tmp_path / "results")
+    assert list(back.groups[0].films) == ["none", "im"]
+    assert not back.groups[1].films
+    np.testing.assert_array_equal(back.groups[0].films["none"]["x"], [1, 2, 2])
+    np.testing.assert_array_equal(back.groups[0].films["im"]["time"], [0, 1])
+
+
+def test_thinning_leaves_out_what_is_not_there() -> None:
+    curve = np.array([np.nan, np.nan, np.nan, 4.0, 6.0, 8.0])
+    np.testing.assert_array_equal(thin(curve, points=3), [np.nan, 4.0, 7.0])
+
+
+def test_runs_cut_short_are_drawn_beside_the_full_ones(fake, runs: Path) -> None:
+    full = summarise(fake, read(runs))
+    group = full.groups[0]
+    curves = {s: {c: curve[:, :50] for c, curve in own.items()} for s, own in group.curves.items()}
+    short = replace(full, groups=(replace(group, x=group.x[:50], curves=curves),))
+    text, charts = page([short], [full])
+    assert "full results that come with" not in text  # these are episodes: the sentence is about steps
+    beside = charts.content()["data"][f"{group.name}-return.beside"]
+    assert beside
+    assert max(row["x"] for row in beside) <= 3 * group.x[49]
+    assert page([full], [full])[1].content()["data"][f"{group.name}-return.beside"] == []

@@ -19,14 +19,15 @@ def group(**changes) -> Group:
         "config": {"rate": 0.5},
         "made": {},
         "runs": runs,
-        "episodes": np.array([1.5, 3.5]),
+        "axis": "episode",
+        "x": np.array([1.5, 3.5]),
         "curves": {"none": {"return": curve}},
         "policies": {},
     }
     return Group(**(fields | changes))
 
 
-SUMMARY = Summary("fake", "Fake", (), {"greedy_return": {"none": "88"}}, {"rate": "How fast."}, (), (group(),))
+SUMMARY = Summary("fake", "Fake", (), {"greedy_return": {"none": "88"}}, {"rate": "How fast."}, {}, (), (group(),))
 
 
 def test_a_curve_over_seeds() -> None:
@@ -38,8 +39,8 @@ def test_a_curve_over_seeds() -> None:
     assert parts["low"][0] < 4.0 < parts["high"][0]
     assert parts["low"][1] == parts["high"][1] == 10.0
     first, second = tables.curve_rows(columns)
-    assert (first["scheme"], first["episode"], first["sd"]) == ("none", 1.5, 4.0)
-    assert (second["episode"], second["mean"]) == (3.5, 10.0)
+    assert (first["scheme"], first["x"], first["sd"]) == ("none", 1.5, 4.0)
+    assert (second["x"], second["mean"]) == (3.5, 10.0)
 
 
 def test_one_seed_has_no_spread() -> None:

@@ -3,8 +3,8 @@
 An 8×8 grid seen in part, PPO with an LSTM, 10 million steps, eight schemes at three settings of (α, γ).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from payback.paper.experiments.doorkey_config import DoorKeyConfig, parse_setting, refuse_part_of_update
@@ -26,6 +26,10 @@ ABOUT = {
     "entropy-0.001": ("none", "im", "grm-10"),
 }
 """The schemes on which each ablation is of interest."""
+COMPARED = ("grm-1", "grm-10", "pbim")
+"""The paper's schemes that are shown beside the other matchings: like these they are of F − F̄."""
+OPTIMUM = 16.766
+"""Mean of the fewest steps over all starts of the 8×8 grid, by breadth-first search (`doorkey_optimum`)."""
 NOTES = (
     "Paper-literal: the base code's PPO and network, reward 1 at the goal, 640 steps, F̄ cumulative over all "
     "environments and all of training, every loan repaid with interest.",
@@ -42,11 +46,13 @@ class DoorKeyExperiment:
     title: str = "MiniGrid DoorKey"
     learner_version: int = LEARNER_VERSION
     config: type[DoorKeyConfig] = DoorKeyConfig
-    ablations: Mapping[str, Mapping[str, float]] = None  # pyright: ignore[reportAssignmentType]
+    ablations: Mapping[str, Mapping[str, float]] = field(default_factory=lambda: ABLATIONS)
     settings: tuple[str, ...] = SETTINGS
     seeds: int = 3
     notes: tuple[str, ...] = NOTES
-    paper: Mapping[str, Mapping[str, str]] = None  # pyright: ignore[reportAssignmentType]
+    paper: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    points: int = 500
+    reference: Mapping[str, tuple[str, float]] = field(default_factory=lambda: {"window_mean": ("optimum", OPTIMUM)})
 
     def schemes(self, ablation: str | None) -> tuple[str, ...]:
         """Return all eight, or those that an ablation is about."""
@@ -114,5 +120,29 @@ class DoorKeyExperiment:
         """Decide the paper's sentences from the results there are."""
         return []
 
+    def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
+        """Report setting by setting, with No IM in each of its γ; other matchings apart, beside the paper's."""
+        cells = {tuple(name.split("/")[:3]) for name in ids}
+        found: dict[str, list[str]] = {}
+        for name in ids:
+            group, setting, scheme, _ = name.split("/")
+            for section in _sections_of(group, setting, scheme, cells):
+                found.setdefault(section, []).append(name)
+        return dict(sorted(found.items(), key=lambda section: ("+" in section[0], section[0])))
 
-EXPERIMENT = DoorKeyExperiment(ablations=ABLATIONS, paper={})
+
+def _sections_of(group: str, setting: str, scheme: str, cells: Collection[tuple[str, ...]]) -> list[str]:
+    """Return the sections in which a cell is shown."""
+    others = f"{group}+other-matchings/{setting}"
+    if scheme in OTHERS:
+        return [others]
+    if scheme == "none":
+        alike = sorted(
+            {at for of, at, other in cells if of == group and other != "none" and at.endswith(f"-{setting}")}
+        )
+        return [f"{group}/{at}" for at in alike or [setting]]
+    beside = scheme in COMPARED and any((group, setting, other) in cells for other in OTHERS)
+    return [f"{group}/{setting}", *([others] if beside else [])]
+
+
+EXPERIMENT = DoorKeyExperiment()

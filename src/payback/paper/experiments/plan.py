@@ -87,6 +87,18 @@ class Claim:
     """What a reader should know about it."""
 
 
+def by_group(ids: Sequence[str]) -> dict[str, list[str]]:
+    """Put runs together that differ in scheme and seed alone; ablations come last.
+
+    >>> by_group(["cliff+wide-rnd/im/seed0", "cliff/im/seed0", "cliff/none/seed0"])
+    {'cliff': ['cliff/im/seed0', 'cliff/none/seed0'], 'cliff+wide-rnd': ['cliff+wide-rnd/im/seed0']}
+    """
+    found: dict[str, list[str]] = {}
+    for name in ids:
+        found.setdefault(name.rsplit("/", 2)[0], []).append(name)
+    return dict(sorted(found.items(), key=lambda group: ("+" in group[0], group[0])))
+
+
 def checkpoint_of(out: Path, run: Run) -> Path:
     """Return where a run keeps its state while it is being made; it is removed when the record is there.
 
@@ -176,4 +188,18 @@ class Experiment(Protocol):
 
     def claims(self, results: Mapping[str, Result]) -> list[Claim]:
         """Decide the paper's sentences from the results there are, by run id."""
+        ...
+
+    def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
+        """Return which runs are reported together: a name each, the paper's own first, and the run ids."""
+        ...
+
+    @property
+    def points(self) -> int:
+        """Return to how many points a committed curve is thinned."""
+        ...
+
+    @property
+    def reference(self) -> Mapping[str, tuple[str, float]]:
+        """Return lines to draw into the curves: column → label and value, e.g. the optimum."""
         ...

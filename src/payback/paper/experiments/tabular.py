@@ -1,7 +1,7 @@
 """An experiment with the tabular learner: which runs there are, how they are made, what is kept of them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from payback.paper.environments.cliff import shortest_path
-from payback.paper.experiments.plan import Claim, Result, Run
+from payback.paper.experiments.plan import Claim, Result, Run, by_group
 from payback.paper.learners.q_learning_config import LANES, QLearning
 from payback.paper.schemes import SCHEMES
 
@@ -32,6 +32,8 @@ class TabularExperiment:
     learner_version: int = 1
     settings: tuple[str, ...] = ()
     seeds: int = 10
+    points: int = 250
+    reference: Mapping[str, tuple[str, float]] = field(default_factory=dict)
 
     def schemes(self, ablation: str | None) -> tuple[str, ...]:
         """Return all eight."""
@@ -75,6 +77,10 @@ class TabularExperiment:
     def claims(self, results: Mapping[str, Result]) -> list[Claim]:
         """Decide the paper's sentences from the results there are."""
         return self.decide(results)
+
+    def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
+        """Report the paper's setting and each ablation apart."""
+        return by_group(ids)
 
 
 def result(config: QLearning, episodes: Any, q: np.ndarray) -> Result:

@@ -1,5 +1,6 @@
 """Collect the charts of a page, each as a specification and named data; save the same as static figures."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +8,8 @@ import altair as alt
 import vl_convert
 
 from payback.paper.report import figures, grids, tables
-from payback.paper.report.figures import FINALS, LABELS, finished
-from payback.paper.report.summary import Group
+from payback.paper.report.figures import FINALS, LABELS, LOGARITHMIC, finished
+from payback.paper.report.summary import Group, Summary
 
 HEIGHT = 300
 
@@ -22,20 +23,27 @@ class Charts:
         self._data: dict[str, Any] = {}
         self._static: dict[str, dict[str, Any]] = {}
         self._maps: dict[str, list[tuple[str, str, int, int]]] = {}
+        self._drawn: dict[str, str] = {}
 
     def content(self) -> dict[str, Any]:
         """Return what the page needs to draw them."""
         return {"charts": self._charts, "specs": self._specs, "data": self._data}
 
-    def curve(self, group: Group, schemes: list[str], column: str) -> dict[str, str]:
-        """Add the learning curves of one column."""
+    def curve(
+        self, summary: Summary, group: Group, schemes: list[str], column: str, beside: Group | None = None
+    ) -> dict[str, str]:
+        """Add the learning curves of one column; `beside` are longer runs to compare with, as thin lines."""
         name = _id(group.name, column)
         columns = tables.curve_columns(group, column)
-        label = LABELS[column]
-        spec = finished(figures.curve_chart(schemes, label), width="container", height=HEIGHT)
-        self._add(name, _id(column, *schemes), spec, {"rows": columns})
-        static = finished(figures.curve_chart(schemes, label, legend=True), width=640, height=360)
-        self._static[name] = static | {"datasets": {"rows": tables.curve_rows(columns)}}
+        label, line = LABELS[column], summary.reference.get(column)
+        chart = partial(
+            figures.curve_chart, schemes, label, group.axis, logarithmic=column in LOGARITHMIC, reference=line
+        )
+        longer = tables.beside_rows(group, beside, column) if beside else []
+        data = {"rows": columns, "beside": longer}
+        self._add(name, _id(column, *schemes), finished(chart(), width="container", height=HEIGHT), data)
+        static = finished(chart(legend=True), width=640, height=360)
+        self._static[name] = static | {"datasets": {"rows": tables.curve_rows(columns), "beside": longer}}
         return {"id": name, "caption": label.capitalize()}
 
     def final(self, group: Group, schemes: list[str], key: str) -> dict[str, str]:
@@ -71,13 +79,21 @@ class Charts:
         self._static[name] = finished(chart, width=(44 if columns <= grids.NARROW else 22) * columns, height=height)
         return name
 
+    def drawing(self, name: str, svg: str) -> str:
+        """Add a drawing that is SVG already; it stands in the page as it is."""
+        self._drawn[_id(name)] = svg
+        return svg
+
     def save(self, folder: Path) -> list[Path]:
         """Write every figure as SVG and PNG."""
         folder.mkdir(parents=True, exist_ok=True)
         sheets = {name: self._sheet(maps) for name, maps in self._maps.items()}
         written = []
-        for name, spec in (self._static | sheets).items():
-            svg = vl_convert.vegalite_to_svg({**spec, "background": "white", "padding": 10, "autosize": "pad"})
+        drawn = {
+            name: vl_convert.vegalite_to_svg({**spec, "background": "white", "padding": 10, "autosize": "pad"})
+            for name, spec in (self._static | sheets).items()
+        }
+        for name, svg in (drawn | self._drawn).items():
             (folder / f"{name}.svg").write_text(svg)
             (folder / f"{name}.png").write_bytes(vl_convert.svg_to_png(svg, scale=2.0))
             written += [folder / f"{name}.svg", folder / f"{name}.png"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from payback.paper.schemes import SCHEMES, TITLES
+from payback.paper.schemes import OTHERS, SCHEMES, TITLES
 
 Layered = alt.LayerChart | alt.FacetChart
 
@@ -21,10 +21,27 @@ COLOURS = {
     "grm-1-raw": "#9a9a00",
     "grm-10": "#b5489a",
     "grm-10-raw": "#e69f00",
+    "grm-3": "#56b4e9",
+    "grm-30": "#e69f00",
+    "grm-100": "#d55e00",
+    "even-10": "#9a9a00",
+    "geometric-0.9": "#7a5195",
+    "when": "#000000",
 }
 OTHER = "#777777"
-LABELS = {"return": "return of an episode", "length": "length of an episode (moves)"}
-FINALS = {"greedy_return": "return without exploration", "greedy_length": "length without exploration (moves)"}
+LABELS = {
+    "return": "return of an episode",
+    "length": "length of an episode (moves)",
+    "window_mean": "length of an episode (steps)",
+}
+LOGARITHMIC = ("window_mean",)
+"""Curves between a few steps and hundreds; all of a scheme's progress would lie in the lowest tenth."""
+FINALS = {
+    "greedy_return": "return without exploration",
+    "greedy_length": "length without exploration (moves)",
+    "sampled_length": "final length of an episode, acting as trained (steps)",
+    "settled_step": "step from which episodes stay short (mean below 100)",
+}
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', sans-serif"
 
 
@@ -38,8 +55,17 @@ def colour(scheme: str) -> str:
     return COLOURS.get(scheme, OTHER)
 
 
-def curve_chart(schemes: Sequence[str], label: str, legend: bool = False) -> Layered:
-    """Draw mean curves with a band, over the data named `rows`.
+def curve_chart(
+    schemes: Sequence[str],
+    label: str,
+    axis: str = "episode",
+    legend: bool = False,
+    logarithmic: bool = False,
+    reference: tuple[str, float] | None = None,
+) -> Layered:
+    """Draw mean curves with a band, over the data named `rows`, with a reference line such as the optimum.
+
+    The data named `beside`, which may be empty, are longer runs to compare with: thin pale lines.
 
     Two parameters are set from the page: `hidden` (schemes switched off) and `band` ("sd": mean ± standard
     deviation, as in the paper; "ci": 95 % bootstrap interval of the mean; "off").
@@ -47,22 +73,39 @@ def curve_chart(schemes: Sequence[str], label: str, legend: bool = False) -> Lay
     hidden = alt.param(name="hidden", value=[])
     band = alt.param(name="band", value="sd")
     rows = alt.Chart(alt.NamedData("rows")).transform_filter("indexof(hidden, datum.scheme) < 0")
-    x = alt.X("episode:Q", title="episode", axis=alt.Axis(grid=False, tickCount=6))
-    y = alt.Y("mean:Q", title=label)
+    ticks = alt.Axis(grid=False, tickCount=6, format="~s" if axis == "step" else ",d")
+    x = alt.X("x:Q", title=axis, axis=ticks)
+    scale = alt.Scale(type="log", domain=[12, 700], clamp=True, nice=False) if logarithmic else alt.Scale()
+    lengths = alt.Axis(values=[20, 50, 100, 200, 500], format="d") if logarithmic else alt.Axis()
+    y = alt.Y("mean:Q", title=label, scale=scale, axis=lengths)
     ink = _ink(schemes, legend)
     area = rows.transform_calculate(
         below="band == 'sd' ? datum.mean - datum.sd : band == 'ci' ? datum.low : datum.mean",
         above="band == 'sd' ? datum.mean + datum.sd : band == 'ci' ? datum.high : datum.mean",
-    ).mark_area(opacity=0.14)
-    bands = area.encode(x=x, y=alt.Y("below:Q", title=label), y2="above:Q", color=ink)
+    ).mark_area(opacity=0.08 if logarithmic else 0.14)
+    bands = area.encode(x=x, y=alt.Y("below:Q", title=label, scale=scale, axis=lengths), y2="above:Q", color=ink)
     lines = rows.mark_line(strokeWidth=1.8).encode(x=x, y=y, color=ink, strokeDash=_dash(schemes))
+    longer = alt.Chart(alt.NamedData("beside")).transform_filter("indexof(hidden, datum.scheme) < 0")
+    pale = longer.mark_line(strokeWidth=1, opacity=0.45).encode(x=x, y=y, color=ink)
     near = alt.selection_point(name="near", on="pointermove", nearest=True, empty=False, clear="pointerout")
     dots = (
         rows.mark_point(filled=True, size=70)
-        .encode(x=x, y=y, color=ink, opacity=alt.condition(near, alt.value(1), alt.value(0)), tooltip=_curve_tooltip())
+        .encode(
+            x=x, y=y, color=ink, opacity=alt.condition(near, alt.value(1), alt.value(0)), tooltip=_curve_tooltip(axis)
+        )
         .add_params(near)
     )
-    return alt.layer(bands, lines, dots).add_params(hidden, band)
+    return alt.layer(bands, *_reference(reference), pale, lines, dots).add_params(hidden, band)
+
+
+def _reference(line: tuple[str, float] | None) -> list[alt.Chart]:
+    """Draw a level line with its name, none if there is none."""
+    if line is None:
+        return []
+    at = alt.Chart(alt.Data(values=[{"level": line[1], "name": f"{line[0]} {line[1]:.1f}"}]))
+    rule = at.mark_rule(strokeDash=[2, 2], color="#555555").encode(y=alt.Y("level:Q"))
+    name = at.mark_text(align="left", dx=4, dy=8, x=0, color="#555555", fontSize=11)
+    return [rule, name.encode(y=alt.Y("level:Q"), text="name:N")]
 
 
 def final_chart(schemes: Sequence[str], label: str) -> Layered:
@@ -121,7 +164,7 @@ def _in_words(datum: str) -> str:
     return f"{words} : {datum}"
 
 
-def _curve_tooltip() -> alt.TooltipValue:
+def _curve_tooltip(axis: str) -> alt.TooltipValue:
     """Write the tooltip of a curve as an expression.
 
     Vega-Lite puts `nearest` points into an overlay whose datum wraps ours, and forgets that for text fields: an
@@ -129,7 +172,7 @@ def _curve_tooltip() -> alt.TooltipValue:
     """
     row = "(datum.datum || datum)"
     names = {"mean": "mean", "sd": "standard deviation", "low": "95 % from", "high": "95 % to", "iqm": "IQM"}
-    parts = [f"title: {_in_words(f'{row}.scheme')}", f"episode: format({row}.episode, ',.0f')"]
+    parts = [f"title: {_in_words(f'{row}.scheme')}", f"{axis}: format({row}.x, ',.0f')"]
     parts += [f"{json.dumps(title)}: format({row}[{json.dumps(name)}], '.1f')" for name, title in names.items()]
     return alt.TooltipValue(alt.ExprRef(expr="{" + ", ".join(parts) + "}"))  # pyright: ignore[reportArgumentType]
 
@@ -141,4 +184,5 @@ def _final_tooltip() -> list[alt.Tooltip]:
 
 def known_first(schemes: Sequence[str]) -> list[str]:
     """Order schemes as the paper does, unknown ones last."""
-    return sorted(schemes, key=lambda scheme: SCHEMES.index(scheme) if scheme in SCHEMES else len(SCHEMES))
+    order = {scheme: i for i, scheme in enumerate((*SCHEMES, *OTHERS))}
+    return sorted(schemes, key=lambda scheme: order.get(scheme, len(order)))

@@ -10,14 +10,14 @@ from payback.paper.mistake import Mistake, writing_to
 from payback.paper.records import Record
 from payback.paper.report import storage
 from payback.paper.report.page import page
-from payback.paper.report.summary import Summary, group_of, summarise
+from payback.paper.report.summary import Summary, summarise
 
 
 def make(out: Path, summaries: Path, save_summaries: bool, console: Console) -> int:
     """Write report.html and figures/ into `out`; return 1 if damaged runs had to be left out, else 0.
 
     What is shown: the runs in `out`; if there are none, the summaries. The two are never mixed, so a quick demo is
-    not mistaken for the full experiment.
+    not mistaken for the full experiment; where runs were cut short, the summaries are thin lines beside them.
     """
     found, damaged = _read(out)
     if not found and damaged:
@@ -33,12 +33,12 @@ def make(out: Path, summaries: Path, save_summaries: bool, console: Console) -> 
         for summary in told:
             storage.save(summaries, summary)
             _say(console, f"wrote {summaries / summary.experiment}")
-    _write(out, told, console)
+    _write(out, told, storage.load(summaries) if found else [], console)
     return 1 if damaged else 0
 
 
-def _write(out: Path, told: Sequence[Summary], console: Console) -> None:
-    text, charts = page(told)
+def _write(out: Path, told: Sequence[Summary], committed: Sequence[Summary], console: Console) -> None:
+    text, charts = page(told, committed)
     with writing_to(out):
         out.mkdir(parents=True, exist_ok=True)
         count = len(charts.save(out / "figures"))
@@ -79,7 +79,7 @@ def _refuse_mixed(found: dict[str, Record]) -> None:
     """Refuse runs under one name that were made differently: their mean would mean nothing."""
     first: dict[str, tuple[str, Record]] = {}
     for name, record in found.items():
-        other, one = first.setdefault(group_of(record), (name, record))
+        other, one = first.setdefault(name.rsplit("/", 2)[0], (name, record))
         for part in ("config", "learner_version"):
             if record.identity[part] != one.identity[part]:
                 raise Mistake(f"{other} and {name} were made with a different {part}: keep them in different folders.")

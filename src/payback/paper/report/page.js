@@ -12,8 +12,8 @@
   function rows(columns) {
     if (Array.isArray(columns)) return columns;
     return Object.entries(columns.series).flatMap(([scheme, parts]) =>
-      columns.episode.map((episode, i) => {
-        const row = { scheme, episode };
+      columns.x.map((x, i) => {
+        const row = { scheme, x };
         for (const [name, part] of Object.entries(parts)) row[name] = part[i];
         return row;
       }));

@@ -1,8 +1,9 @@
 """Write report.html, one file that opens without a network, and figures/ beside it."""
 
 import json
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from markupsafe import Markup
 
 from payback.paper.display import duration
 from payback.paper.experiments.plan import Claim
-from payback.paper.report import tables
+from payback.paper.report import rooms, tables
 from payback.paper.report.charts import Charts
 from payback.paper.report.figures import FINALS, LABELS, colour, known_first, titled
 from payback.paper.report.grids import NARROW, moves
@@ -22,10 +23,14 @@ from payback.paper.report.summary import Group, Summary
 HERE = Path(__file__).parent
 
 
-def page(summaries: Sequence[Summary]) -> tuple[str, Charts]:
-    """Compose the page; return it with the charts it holds, for the static figures."""
+def page(summaries: Sequence[Summary], committed: Sequence[Summary] = ()) -> tuple[str, Charts]:
+    """Compose the page; return it with the charts it holds, for the static figures.
+
+    `committed` are full results: where what is shown was cut short, they are drawn beside it.
+    """
     charts = Charts()
-    experiments = [_experiment(summary, charts) for summary in summaries]
+    full = {group.name: group for summary in committed for group in summary.groups}
+    experiments = [_experiment(summary, charts, full) for summary in summaries]
     present = {run["scheme"] for summary in summaries for group in summary.groups for run in group.runs}
     # Autoescape: whatever comes from records, summaries or experiments is text, never markup.
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
@@ -70,8 +75,10 @@ def tally(claims: Sequence[Claim]) -> str:
     )
 
 
-def _experiment(summary: Summary, charts: Charts) -> dict[str, Any]:
-    groups = [_group(summary, group, charts) for group in summary.groups]
+def _experiment(summary: Summary, charts: Charts, full: Mapping[str, Group]) -> dict[str, Any]:
+    plain = [group for group in summary.groups if "+" not in group.name]
+    # With ablations alone there is still something to show first.
+    plain = plain or list(summary.groups[:1])
     return {
         "anchor": summary.experiment,
         "title": summary.title,
@@ -79,24 +86,29 @@ def _experiment(summary: Summary, charts: Charts) -> dict[str, Any]:
         "claims": summary.claims,
         "tally": tally(summary.claims),
         "grid": _grid(summary, charts),
-        "main": groups[0],
-        "ablations": groups[1:],
-        "made": _made(summary.groups[0]),
+        "room": _room(summary, charts),
+        "mains": [_group(summary, group, charts, full) for group in plain],
+        "ablations": [_group(summary, group, charts, full) for group in summary.groups if group not in plain],
+        "made": _made(summary.groups),
     }
 
 
-def _group(summary: Summary, group: Group, charts: Charts) -> dict[str, Any]:
+def _group(summary: Summary, group: Group, charts: Charts, full: Mapping[str, Group]) -> dict[str, Any]:
+    beside = _longer(group, full.get(group.name))
     schemes = known_first(list(dict.fromkeys(run["scheme"] for run in group.runs)))
     columns = [c for c in LABELS if all(c in curves for curves in group.curves.values()) and group.curves]
     keys = tables.figure_keys(group)
     runs = tables.by_scheme(group)
     settings = tables.setting_rows(summary, group)
     return {
-        "title": group.name.partition("+")[2] or group.name,
+        "title": heading(group.name),
         "changes": "; ".join(f"{name} = {value}" for name, value, _, changed in settings if changed),
-        "curves": [charts.curve(group, schemes, column) for column in columns],
+        "axis": group.axis,
+        "beside": ", ".join(commit[:7] for commit in beside.made["commits"]) if beside else "",
+        "curves": [charts.curve(summary, group, schemes, column, beside) for column in columns],
         "finals": [charts.final(group, schemes, key) for key in FINALS if key in keys],
         "policies": [_policy(group, scheme, charts) for scheme in schemes if scheme in group.policies],
+        "film": _strips(group, schemes, charts),
         "wide": any(policy.action.shape[1] > NARROW for policy in group.policies.values()),
         "columns": [key.replace("_", " ") for key in keys],
         "rows": [
@@ -107,6 +119,34 @@ def _group(summary: Summary, group: Group, charts: Charts) -> dict[str, Any]:
         "block": _block(group),
         "settings": settings,
     }
+
+
+def _longer(group: Group, full: Group | None) -> Group | None:
+    """Return the full results of a group that was cut short; None if it was not, or if there are none."""
+    if full is None or group.axis != full.axis or not len(group.x) or not len(full.x):
+        return None
+    return full if group.x[-1] < 0.9 * full.x[-1] and group.curves.keys() & full.curves.keys() else None
+
+
+def heading(name: str) -> str:
+    """Write a group's name in words.
+
+    >>> [heading(name) for name in ("cliff", "cliff+wide-rnd", "doorkey/a0.02-g0.995", "doorkey+x/a0.02-g0.995")]
+    ['cliff', 'wide-rnd', 'α = 0.02, γ = 0.995', 'x, α = 0.02, γ = 0.995']
+    """
+    group, _, setting = name.partition("/")
+    words = re.sub(r"(^|-)([ag])(?=[\d.])", lambda m: f"{', ' if m[1] else ''}{'αγ'[m[2] == 'g']} = ", setting)
+    return ", ".join(filter(None, (group.partition("+")[2] or ("" if setting else group), words)))
+
+
+def _strips(group: Group, schemes: Sequence[str], charts: Charts) -> Markup | None:
+    films = {titled(scheme): group.films[scheme] for scheme in schemes if scheme in group.films}
+    return Markup(charts.drawing(f"{group.name}-film", rooms.strips(films))) if films else None
+
+
+def _room(summary: Summary, charts: Charts) -> Markup | None:
+    films = [film for group in summary.groups for film in group.films.values()]
+    return Markup(charts.drawing(f"{summary.experiment}-room", rooms.picture(films[0]))) if films else None
 
 
 def _policy(group: Group, scheme: str, charts: Charts) -> dict[str, Any]:
@@ -133,21 +173,28 @@ def _grid(summary: Summary, charts: Charts) -> dict[str, Any] | None:
     }
 
 
-def _made(group: Group) -> list[tuple[str, str]]:
-    made = group.made
-    packages = ", ".join(f"{name} {version}" for name, version in made["packages"].items() if version)
+def _made(groups: Sequence[Group]) -> list[tuple[str, str]]:
+    """Say how the runs were made; what differs between groups is all listed."""
+    made = [group.made for group in groups]
+    latest = max(made, key=lambda m: m["last"])
+    packages = ", ".join(f"{name} {version}" for name, version in latest["packages"].items() if version)
+    spent = sum({m["first"] + m["last"]: m["seconds"] for m in made}.values())
     return [
-        ("command", "; ".join(made["commands"])),
-        ("commit", ", ".join(made["commits"])),
-        ("learner version", str(made["learner_version"])),
-        ("made", f"{made['first']} to {made['last']}; {duration(made['seconds'])} of one core"),
-        ("with", f"Python {', '.join(made['python'])}, {packages}; {', '.join(made['platform'])}"),
+        ("command", "; ".join(_all(made, "commands"))),
+        ("commit", ", ".join(_all(made, "commits"))),
+        ("learner version", ", ".join(sorted({str(m["learner_version"]) for m in made}))),
+        ("made", f"{min(m['first'] for m in made)} to {latest['last']}; about {duration(spent)} of one core"),
+        ("with", f"Python {', '.join(_all(made, 'python'))}, {packages}; {', '.join(_all(made, 'platform'))}"),
     ]
 
 
+def _all(made: Sequence[dict[str, Any]], name: str) -> list[str]:
+    return list(dict.fromkeys(value for m in made for value in m[name]))
+
+
 def _block(group: Group) -> str:
-    steps = group.episodes[1:] - group.episodes[:-1]
-    return f"{round(float(steps[0]))}" if len(steps) else "all"
+    steps = group.x[1:] - group.x[:-1]
+    return f"{round(float(steps[0])):,}" if len(steps) else "all"
 
 
 def _span(counts: Sequence[int]) -> str:

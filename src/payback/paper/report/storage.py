@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ def save(folder: Path, summary: Summary) -> None:
         place.mkdir(parents=True, exist_ok=True)
         _write_parquet(place / "curves.parquet", _curve_columns(summary))
         _write_parquet(place / "policies.parquet", _policy_columns(summary))
+        _write_parquet(place / "films.parquet", _film_columns(summary))
         text = json.dumps(as_json(summary), indent=1, ensure_ascii=False, allow_nan=False)
         _replace(place / "summary.json", (text + "\n").encode())
 
@@ -45,15 +46,19 @@ def _load(place: Path) -> Summary:
     stored = json.loads((place / "summary.json").read_text())
     curves = pq.read_table(place / "curves.parquet").to_pydict()
     policies = pq.read_table(place / "policies.parquet").to_pydict()
-    groups = tuple(_load_group(group, curves, policies) for group in stored.pop("groups"))
+    films = pq.read_table(place / "films.parquet").to_pydict()
+    groups = tuple(_load_group(group, curves, policies, films) for group in stored.pop("groups"))
     claims = tuple(Claim(**claim) for claim in stored.pop("claims"))
+    stored["reference"] = {column: (label, value) for column, (label, value) in stored["reference"].items()}
     return Summary(**{**stored, "notes": tuple(stored["notes"])}, claims=claims, groups=groups)
 
 
-def _load_group(group: dict[str, Any], curves: dict[str, list], policies: dict[str, list]) -> Group:
+def _load_group(
+    group: dict[str, Any], curves: dict[str, list], policies: dict[str, list], films: dict[str, list]
+) -> Group:
     schemes = dict.fromkeys(run["scheme"] for run in group["runs"])
     names = [name for name in CURVES if name in curves]
-    points = len(group["episodes"])
+    points = len(group["x"])
     drawn = {}
     for scheme in schemes if points else ():
         rows = _rows(curves, group["name"], scheme)
@@ -64,7 +69,18 @@ def _load_group(group: dict[str, Any], curves: dict[str, list], policies: dict[s
         if len(rows):
             shape = (max(policies["row"][i] for i in rows) + 1, -1)
             maps[scheme] = Policy(*(np.array(policies[c])[rows].reshape(shape) for c in ("action", "share", "value")))
-    return Group(**{**group, "episodes": np.array(group["episodes"])}, curves=drawn, policies=maps)
+    return Group(
+        **{**group, "x": np.array(group["x"])},
+        curves=drawn,
+        policies=maps,
+        films=_load_films(films, group["name"], schemes),
+    )
+
+
+def _load_films(films: dict[str, list], group: str, schemes: Iterable[str]) -> dict[str, dict[str, np.ndarray]]:
+    rows = {scheme: _rows(films, group, scheme) for scheme in schemes}
+    parts = [name for name in films if name not in ("group", "scheme")]
+    return {s: {name: np.array(films[name])[at] for name in parts} for s, at in rows.items() if len(at)}
 
 
 def _rows(table: dict[str, list], group: str, scheme: str) -> np.ndarray:
@@ -78,7 +94,7 @@ def _curve_columns(summary: Summary) -> dict[str, Any]:
         (group.name, run["scheme"], run["seed"], point)
         for group in summary.groups
         for run in group.runs
-        for point in range(len(group.episodes))
+        for point in range(len(group.x))
     ]
     names = [c for c in CURVES if all(c in d for g in summary.groups for d in g.curves.values())]
     values = {
@@ -93,6 +109,15 @@ def _policy_columns(summary: Summary) -> dict[str, Any]:
     columns = _keys([cell[:4] for cell in cells], ("group", "scheme", "row", "column"))
     kinds = {"action": np.int8, "share": np.float32, "value": np.float32}
     return columns | {n: np.array([c[i] for c in cells], k) for i, (n, k) in enumerate(kinds.items(), start=4)}
+
+
+def _film_columns(summary: Summary) -> dict[str, Any]:
+    """Lay the films out as one table: group, scheme, and the parts of the state, step by step."""
+    films = [(g.name, scheme, film) for g in summary.groups for scheme, film in g.films.items()]
+    parts = dict.fromkeys(name for _, _, film in films for name in film)
+    lengths = [len(next(iter(film.values()))) for _, _, film in films]
+    names = [pair for (group, scheme, _), n in zip(films, lengths, strict=True) for pair in [(group, scheme)] * n]
+    return _keys(names, ("group", "scheme")) | {n: np.concatenate([film[n] for _, _, film in films]) for n in parts}
 
 
 def _cells(summary: Summary) -> Iterator[tuple[str, str, int, int, int, float, float]]:

@@ -1,8 +1,9 @@
 """Boil the runs of an experiment down to what the report shows, small enough to commit.
 
     results/<experiment>/summary.json       claims, settings, how it was made, the single figures of every run
-                         curves.parquet     every run's learning curve, thinned to at most POINTS block means
+                         curves.parquet     every run's learning curve, thinned to some hundreds of block means
                          policies.parquet   by scheme and cell: the most common greedy action and its mean Q
+                         films.parquet      by scheme and step: one episode of a trained agent
 
 The report is always drawn from a `Summary`, whether it was just made from full runs or read back from these files:
 both give the same page. Claims are decided on the full curves, before thinning, and stored as decided.
@@ -12,7 +13,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,11 @@ import numpy as np
 from payback.paper.experiments.plan import Claim, Experiment
 from payback.paper.records import Record
 from payback.paper.report.policy import Policy, majority
-from payback.paper.schemes import SCHEMES
+from payback.paper.schemes import OTHERS, SCHEMES
 
-POINTS = 250
-CURVES = ("return", "length")
+CURVES = ("return", "length", "window_mean", "window_std")
+FILM = "film_"
+"""Arrays of this prefix are (steps, episodes): the states of a few episodes of the trained agent."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,16 @@ class Group:
     """Commits, commands, package versions and time, over all runs."""
     runs: list[dict[str, Any]]
     """One entry per run: scheme, seed, and its single figures."""
-    episodes: np.ndarray
-    """(points,) the middle of each block of episodes."""
+    axis: str
+    """What the curves run over: "episode" or "step"."""
+    x: np.ndarray
+    """(points,) the middle of each block of episodes or steps."""
     curves: dict[str, dict[str, np.ndarray]]
-    """Scheme → column → (seeds, points) block means."""
+    """Scheme → column → (seeds, points) block means; NaN where there is none."""
     policies: dict[str, Policy]
     """Scheme → the most common action in each cell."""
+    films: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    """Scheme → the states of one episode of the trained agent, (steps,) per part."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,8 @@ class Summary:
     """The paper's own figures: summary key → scheme → figure."""
     fields: dict[str, str]
     """Config field → what it means."""
+    reference: dict[str, tuple[str, float]]
+    """Lines in the curves: column → label and value."""
     claims: tuple[Claim, ...]
     """The paper's sentences, decided."""
     groups: tuple[Group, ...]
@@ -69,10 +77,9 @@ class Summary:
 def summarise(experiment: Experiment, records: Mapping[str, Record]) -> Summary:
     """Make the summary of an experiment from its records, by run id."""
     results = {name: record.result for name, record in records.items()}
-    names = dict.fromkeys(group_of(record) for record in records.values())
     groups = [
-        _group(name, [record for record in records.values() if group_of(record) == name])
-        for name in sorted(names, key=lambda name: (name != experiment.name, name))
+        _group(name, [records[member] for member in members], experiment.points)
+        for name, members in experiment.sections(list(records)).items()
     ]
     return Summary(
         experiment=experiment.name,
@@ -80,28 +87,26 @@ def summarise(experiment: Experiment, records: Mapping[str, Record]) -> Summary:
         notes=tuple(experiment.notes),
         paper={key: dict(by_scheme) for key, by_scheme in experiment.paper.items()},
         fields=field_docs(experiment.config),
+        reference={column: (label, value) for column, (label, value) in experiment.reference.items()},
         claims=tuple(experiment.claims(results)),
         groups=tuple(groups),
     )
 
 
-def group_of(record: Record) -> str:
-    """Return the name of the group a record belongs to."""
-    identity = record.identity
-    name = identity["experiment"] + (f"+{identity['ablation']}" if identity["ablation"] else "")
-    return f"{name}/{identity['setting']}" if identity["setting"] else name
-
-
-def thin(curve: np.ndarray, points: int = POINTS) -> np.ndarray:
+def thin(curve: np.ndarray, points: int) -> np.ndarray:
     """Replace a long curve (…, n) by the means of equal blocks, at most `points`; the last may be shorter.
+
+    What is NaN does not count; a block of nothing else is NaN.
 
     >>> thin(np.arange(7.0), points=3)
     array([1., 4., 6.])
     """
     n = curve.shape[-1]
     starts = np.arange(0, n, max(1, -(-n // points)))
-    sums = np.add.reduceat(curve.astype(np.float64), starts, axis=-1)
-    return sums / np.diff([*starts, n])
+    there = ~np.isnan(curve)
+    sums = np.add.reduceat(np.where(there, curve, 0.0).astype(np.float64), starts, axis=-1)
+    with np.errstate(invalid="ignore"):
+        return sums / np.add.reduceat(there, starts, axis=-1, dtype=np.int64)
 
 
 def field_docs(config: type) -> dict[str, str]:
@@ -114,37 +119,52 @@ def field_docs(config: type) -> dict[str, str]:
     for owner in reversed(config.__mro__[:-1]):
         body = ast.parse(textwrap.dedent(inspect.getsource(owner))).body[0]
         assert isinstance(body, ast.ClassDef)
-        for field, below in zip(body.body, body.body[1:], strict=False):
-            if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
+        for line, below in zip(body.body, body.body[1:], strict=False):
+            if not isinstance(line, ast.AnnAssign) or not isinstance(line.target, ast.Name):
                 continue
             if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
-                docs[field.target.id] = " ".join(str(below.value.value).split())
+                docs[line.target.id] = " ".join(str(below.value.value).split())
     return docs
 
 
-def _group(name: str, members: Sequence[Record]) -> Group:
-    order = {scheme: i for i, scheme in enumerate(SCHEMES)}
+def _group(name: str, members: Sequence[Record], points: int) -> Group:
+    order = {scheme: i for i, scheme in enumerate((*SCHEMES, *OTHERS))}
     members = sorted(members, key=lambda r: (order.get(r.identity["scheme"], 99), r.identity["seed"]))
     schemes = dict.fromkeys(record.identity["scheme"] for record in members)
     by_scheme = {s: [r for r in members if r.identity["scheme"] == s] for s in schemes}
+    first = members[0].result.columns
     names = [c for c in CURVES if all(c in record.result.columns for record in members)]
-    length = len(members[0].result.columns[names[0]]) if names else 0
+    length = len(first[names[0]]) if names else 0
+    x = first["steps"] if "steps" in first else np.arange(1, length + 1)
     return Group(
         name=name,
-        config=members[0].identity["config"],
+        # The last, since No IM, which comes first, has no α of its own.
+        config=members[-1].identity["config"],
         made=_made(members),
         runs=[_figures(record) for record in members],
-        episodes=thin(np.arange(1, length + 1)) if length else np.zeros(0),
+        axis="step" if "steps" in first else "episode",
+        x=thin(x, points) if length else np.zeros(0),
         curves={
-            scheme: {c: thin(np.stack([r.result.columns[c] for r in of_scheme])).astype(np.float32) for c in names}
-            for scheme, of_scheme in by_scheme.items()
+            scheme: {c: thin(np.stack([r.result.columns[c] for r in own]), points).astype(np.float32) for c in names}
+            for scheme, own in by_scheme.items()
         },
         policies={
-            scheme: majority(np.stack([r.result.arrays["q"] for r in of_scheme]))
-            for scheme, of_scheme in by_scheme.items()
-            if all("q" in r.result.arrays for r in of_scheme)
+            scheme: majority(np.stack([r.result.arrays["q"] for r in own]))
+            for scheme, own in by_scheme.items()
+            if all("q" in r.result.arrays for r in own)
         },
+        films={scheme: film for scheme, own in by_scheme.items() if (film := _film(own[0]))},
     )
+
+
+def _film(record: Record) -> dict[str, np.ndarray]:
+    """Return the first filmed episode of a run, {} if none was filmed; its layout is the same for every run."""
+    arrays = record.result.arrays
+    if f"{FILM}length" not in arrays:
+        return {}
+    steps = int(arrays[f"{FILM}length"][0])
+    parts = {n.removeprefix(FILM): a for n, a in arrays.items() if n.startswith(FILM) and a.ndim == 2}
+    return {name: part[:steps, 0] for name, part in parts.items()}
 
 
 def _figures(record: Record) -> dict[str, Any]:
@@ -171,8 +191,8 @@ def _made(members: Sequence[Record]) -> dict[str, Any]:
 def as_json(summary: Summary) -> dict[str, Any]:
     """Return the part of a summary that is no array, for summary.json."""
     groups = [
-        {"name": g.name, "config": g.config, "made": g.made, "runs": g.runs, "episodes": g.episodes.tolist()}
+        {"name": g.name, "config": g.config, "made": g.made, "runs": g.runs, "axis": g.axis, "x": g.x.tolist()}
         for g in summary.groups
     ]
-    rest = {name: getattr(summary, name) for name in ("experiment", "title", "notes", "paper", "fields")}
+    rest = {name: getattr(summary, name) for name in ("experiment", "title", "notes", "paper", "fields", "reference")}
     return {**rest, "claims": [asdict(claim) for claim in summary.claims], "groups": groups}

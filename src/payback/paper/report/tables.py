@@ -1,5 +1,6 @@
 """Numbers over seeds: from a group of runs to what the charts draw and the tables print."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,9 @@ from payback.paper.report.grids import ground
 from payback.paper.report.policy import ACTIONS, NONE, Policy, walk
 from payback.paper.report.summary import Group, Summary
 from payback.paper.statistics import bootstrap_interval, iqm
+
+DEVIATION = {"window_mean": "window_std"}
+"""Curves whose deviation over episodes was recorded too, under this name."""
 
 
 @dataclass(frozen=True)
@@ -27,24 +31,44 @@ class Cell:
 def curve_columns(group: Group, column: str) -> dict[str, Any]:
     """Aggregate one curve over seeds, by scheme: mean, standard deviation, interval of the mean, IQM.
 
-    Columns rather than rows, to keep the page small; `curve_rows` unfolds them.
+    The deviation is that of the episodes where it was recorded (as in the paper), else that of the seeds. Columns
+    rather than rows, to keep the page small; `curve_rows` unfolds them.
     """
     series = {}
     for scheme, curves in group.curves.items():
         x = curves[column].astype(np.float64)
         low, high = bootstrap_interval(x)
         spread = x.std(axis=0, ddof=1) if len(x) > 1 else np.zeros(x.shape[1])
+        if column in DEVIATION and DEVIATION[column] in curves:
+            spread = curves[DEVIATION[column]].mean(axis=0)
         parts = {"mean": x.mean(axis=0), "sd": spread, "low": low, "high": high, "iqm": iqm(x, axis=0)}
-        series[scheme] = {name: np.round(part, 2).tolist() for name, part in parts.items()}
-    return {"episode": np.round(group.episodes, 1).tolist(), "series": series}
+        series[scheme] = {name: _rounded(part) for name, part in parts.items()}
+    return {"x": np.round(group.x, 1).tolist(), "series": series}
+
+
+def _rounded(values: np.ndarray) -> list[float | None]:
+    """Round for the page; JSON has no NaN."""
+    return [None if np.isnan(value) else round(float(value), 2) for value in values]
 
 
 def curve_rows(columns: dict[str, Any]) -> list[dict[str, Any]]:
     """Unfold aggregated curves into one row per scheme and point, as charts want them."""
     return [
-        {"scheme": scheme, "episode": episode, **{name: part[i] for name, part in parts.items()}}
+        {"scheme": scheme, "x": x, **{name: part[i] for name, part in parts.items()}}
         for scheme, parts in columns["series"].items()
-        for i, episode in enumerate(columns["episode"])
+        for i, x in enumerate(columns["x"])
+    ]
+
+
+def beside_rows(group: Group, longer: Group, column: str) -> list[dict[str, Any]]:
+    """List the mean curves of longer runs of the group's schemes, up to three times the group's length."""
+    until = 3 * group.x[-1]
+    return [
+        {"scheme": scheme, "x": round(float(x), 1), "mean": mean}
+        for scheme in group.curves
+        if scheme in longer.curves
+        for x, mean in zip(longer.x, _rounded(longer.curves[scheme][column].mean(axis=0)), strict=True)
+        if x <= until
     ]
 
 
@@ -77,10 +101,16 @@ def figure_keys(group: Group) -> list[str]:
 def figure_table(summary: Summary, group: Group) -> list[tuple[str, list[Cell]]]:
     """Make the table by scheme: every single figure with its interval, the paper's beside it."""
     keys = figure_keys(group)
+    printed = {key: paper_figures(summary, group, key) for key in keys}
     return [
-        (scheme, [_cell([run.get(key) for run in runs], summary.paper.get(key, {}).get(scheme, "")) for key in keys])
+        (scheme, [_cell([run.get(key) for run in runs], printed[key].get(scheme, "")) for key in keys])
         for scheme, runs in by_scheme(group).items()
     ]
+
+
+def paper_figures(summary: Summary, group: Group, key: str) -> dict[str, str]:
+    """Return the paper's figures by scheme; in a sweep they are kept under the group's name too."""
+    return summary.paper.get(f"{group.name}/{key}", summary.paper.get(key, {}))
 
 
 def _cell(values: Sequence[Any], paper: str) -> Cell:
@@ -123,7 +153,8 @@ def policy_cells(policy: Policy) -> list[dict[str, Any]]:
 
 def setting_rows(summary: Summary, group: Group) -> list[tuple[str, str, str, bool]]:
     """List the config: field, value, meaning, and whether this group changes it from the paper's setting."""
-    plain = next((g.config for g in summary.groups if g.name == summary.experiment), group.config)
+    unchanged = re.sub(r"\+[^/]*", "", group.name)
+    plain = next((g.config for g in summary.groups if g.name == unchanged), group.config)
     return [
         (name, _shown(value), summary.fields.get(name, ""), plain.get(name) != value)
         for name, value in group.config.items()
