@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce demo test test-hosts lint format bench clean
+.PHONY: help reproduce reproduce-all demo test test-hosts lint format bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,15 +31,35 @@ $(VENV)/.dev-ready: $(VENV)/.run-ready
 	@$(PIP) --editable '.[dev]'
 	@touch $@
 
-reproduce: $(VENV)/.run-ready  ## the main job: both cliff experiments in full, then the report (about ten minutes)
+reproduce: $(VENV)/.run-ready  ## the main job: the cliffs in full, a short DoorKey, the report (about a quarter of an hour)
 	@$(BIN)/payback list
 	@$(BIN)/payback run cliff
 	@$(BIN)/payback run cliff --ablation cumulative-mean
 	@$(BIN)/payback run cliff --ablation wide-rnd
 	@$(BIN)/payback run long-cliff
+	@$(BIN)/payback run doorkey --schemes none im grm-10 --settings a0.02-g0.995 --seeds 1 --steps 1499136
 	@$(BIN)/payback report
 
-demo: $(VENV)/.run-ready  ## a first picture in about a minute
+# In a folder of its own, since a short and a full DoorKey cannot share one. Breadth-first: whenever it is stopped, what
+# is there is balanced, and the same command goes on.
+ALL := full
+OTHERS := grm-3 grm-30 grm-100 even-10 geometric-0.9 when
+reproduce-all: $(VENV)/.run-ready  ## everything in full, with all seeds and ablations (many hours; stop and go on as you like)
+	@mkdir -p $(ALL)
+	@$(BIN)/payback list --out $(ALL)
+	@$(BIN)/payback run cliff --out $(ALL)
+	@$(BIN)/payback run cliff --ablation cumulative-mean --out $(ALL)
+	@$(BIN)/payback run cliff --ablation wide-rnd --out $(ALL)
+	@$(BIN)/payback run long-cliff --out $(ALL)
+	@for n in 1 2 3; do $(BIN)/payback run doorkey --seeds $$n --out $(ALL) && $(BIN)/payback report --out $(ALL) || exit; done
+	@for n in 1 2 3; do \
+	  for a in plain-settlement learner-discount-0.99 entropy-0.001; do \
+	    $(BIN)/payback run doorkey --ablation $$a --seeds $$n --out $(ALL) || exit; done; \
+	  $(BIN)/payback run doorkey --schemes $(OTHERS) --settings a0.02-g0.995 --seeds $$n --out $(ALL) \
+	  && $(BIN)/payback report --out $(ALL) || exit; done
+
+demo: $(VENV)/.run-ready  ## an agent learns DoorKey before your eyes, then a first report (about two minutes)
+	@$(BIN)/python examples/doorkey_agent.py
 	@$(BIN)/python examples/random_walker.py
 	@$(BIN)/payback run cliff --steps 1000 --seeds 3 --out demo
 	@$(BIN)/payback report --out demo

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from payback.paper.experiments.plan import Claim, Result, Run, by_group
+from payback.paper.experiments.plan import Claim, Result, Run, Scalar, by_group
 from payback.paper.schemes import SCHEMES
 
 
@@ -38,9 +38,13 @@ class FakeExperiment:
     settings: tuple[str, ...] = ()
     seeds: int = 10
     points: int = 250
+    adds_up: bool = False
     reference: Mapping[str, tuple[str, float]] = {}
     notes = ("The numbers are a random walk.",)
     paper: Mapping[str, Mapping[str, str]] = {"greedy_return": {"none": "88"}}
+
+    def figures(self, result: Result) -> dict[str, Scalar]:
+        return result.summary
 
     def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
         return by_group(ids)

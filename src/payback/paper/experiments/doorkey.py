@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from payback.paper.experiments.doorkey_config import DoorKeyConfig, parse_setting, refuse_part_of_update
-from payback.paper.experiments.plan import Claim, Result, Run
+from payback.paper.experiments.doorkey_figures import single_figures
+from payback.paper.experiments.plan import Claim, Result, Run, Scalar
 from payback.paper.learners.ppo_config import LEARNER_VERSION
 from payback.paper.schemes import MATCHED, OTHERS, SCHEMES
 
@@ -52,6 +53,7 @@ class DoorKeyExperiment:
     notes: tuple[str, ...] = NOTES
     paper: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     points: int = 500
+    adds_up: bool = True
     reference: Mapping[str, tuple[str, float]] = field(default_factory=lambda: {"window_mean": ("optimum", OPTIMUM)})
 
     def schemes(self, ablation: str | None) -> tuple[str, ...]:
@@ -119,6 +121,10 @@ class DoorKeyExperiment:
     def claims(self, results: Mapping[str, Result]) -> list[Claim]:
         """Decide the paper's sentences from the results there are."""
         return []
+
+    def figures(self, result: Result) -> dict[str, Scalar]:
+        """Return the figures, those of the curve computed from it again."""
+        return {**result.summary, **single_figures(result.columns)}
 
     def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
         """Report setting by setting, with No IM in each of its γ; other matchings apart, beside the paper's."""

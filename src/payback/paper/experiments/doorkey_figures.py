@@ -19,7 +19,8 @@ def single_figures(columns: Mapping[str, np.ndarray]) -> dict[str, float | int |
     episode was truncated in these; T, the first step at which the mean length is below N̄, if converged.
 
     Ours: T with the 100-point mean in place of single points; the first step from which on that mean stays below
-    100; the share of the last points' episodes that were truncated.
+    100; the share of the last points' episodes that were truncated. The means of F, F', F̄ and of what ends of episodes
+    are worth are for the approximations of `sec:d1explanation`.
     """
     steps, length = columns["steps"], columns["window_mean"].astype(np.float64)
     last = slice(-min(LAST, max(1, len(length) // 2)), None)
@@ -28,6 +29,7 @@ def single_figures(columns: Mapping[str, np.ndarray]) -> dict[str, float | int |
     converged = int(columns["truncated"][last].sum()) == 0
     ended = int(columns["episodes"][last].sum())
     return {
+        "trained_steps": int(steps[-1]),
         "mean_length": mean,
         "length_deviation": float(np.nanmean(columns["window_std"][last])),
         "converged": converged,
@@ -35,10 +37,25 @@ def single_figures(columns: Mapping[str, np.ndarray]) -> dict[str, float | int |
         "smooth_convergence_step": _first(steps, smooth < mean) if converged else None,
         "settled_step": _first(steps, stays(smooth < SHORT)),
         "truncated_share": float(columns["truncated"][last].sum()) / ended if ended else None,
-        "mean_bonus": float(columns["bonus"].mean()),
-        "mean_shaped": float(columns["shaped"].mean()),
+        **_means(columns),
         "largest_repayment": float(columns["repaid"].min()),
         "law_residual": float(columns["residual"].max()),
+    }
+
+
+def _means(columns: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """Average over all of training, per step: F, F', F̄, episodes, those that reached the goal, and F̄ at their ends."""
+    bonus, shaped, ended, late = (columns[n].astype(np.float64) for n in ("bonus", "shaped", "episodes", "truncated"))
+    samples = columns["steps"][-1] / len(bonus)
+    average = np.cumsum(bonus) / np.arange(1, len(bonus) + 1)
+    return {
+        "mean_bonus": float(bonus.mean()),
+        "mean_shaped": float(shaped.mean()),
+        "mean_average": float(average.mean()),
+        "ends_per_step": float(ended.mean() / samples),
+        "goals_per_step": float((ended - late).mean() / samples),
+        "average_at_ends": float((average * ended).mean() / samples),
+        "negative_share": float((shaped < 0).mean()),
     }
 
 

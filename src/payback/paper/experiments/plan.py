@@ -190,6 +190,15 @@ class Experiment(Protocol):
         """Decide the paper's sentences from the results there are, by run id."""
         ...
 
+    def figures(self, result: Result) -> dict[str, Scalar]:
+        """Return the single figures of a result as they are defined now, whenever it was made."""
+        ...
+
+    @property
+    def adds_up(self) -> bool:
+        """Return whether claims need single figures alone, so that runs can be added to committed summaries."""
+        ...
+
     def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
         """Return which runs are reported together: a name each, the paper's own first, and the run ids."""
         ...

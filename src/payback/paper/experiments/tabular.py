@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from payback.paper.environments.cliff import shortest_path
-from payback.paper.experiments.plan import Claim, Result, Run, by_group
+from payback.paper.experiments.plan import Claim, Result, Run, Scalar, by_group
 from payback.paper.learners.q_learning_config import LANES, QLearning
 from payback.paper.schemes import SCHEMES
 
@@ -33,6 +33,7 @@ class TabularExperiment:
     settings: tuple[str, ...] = ()
     seeds: int = 10
     points: int = 250
+    adds_up: bool = False
     reference: Mapping[str, tuple[str, float]] = field(default_factory=dict)
 
     def schemes(self, ablation: str | None) -> tuple[str, ...]:
@@ -77,6 +78,10 @@ class TabularExperiment:
     def claims(self, results: Mapping[str, Result]) -> list[Claim]:
         """Decide the paper's sentences from the results there are."""
         return self.decide(results)
+
+    def figures(self, result: Result) -> dict[str, Scalar]:
+        """Return the figures as they were measured."""
+        return result.summary
 
     def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
         """Report the paper's setting and each ablation apart."""

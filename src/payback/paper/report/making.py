@@ -9,6 +9,7 @@ from payback.paper import experiments, records
 from payback.paper.mistake import Mistake, writing_to
 from payback.paper.records import Record
 from payback.paper.report import storage
+from payback.paper.report.merging import merged
 from payback.paper.report.page import page
 from payback.paper.report.summary import Summary, summarise
 
@@ -29,12 +30,21 @@ def make(out: Path, summaries: Path, save_summaries: bool, console: Console) -> 
         raise Mistake(f"--save-summaries needs full runs, and {out} holds none: start with `payback run cliff`.")
     for folder, flaw in damaged.items():
         _say(console, f"{folder} is damaged ({flaw}) and left out: `payback run` makes it again.")
+    committed = storage.load(summaries) if found else []
     if save_summaries:
+        told = [_added(summary, committed) for summary in told]
         for summary in told:
             storage.save(summaries, summary)
             _say(console, f"wrote {summaries / summary.experiment}")
-    _write(out, told, storage.load(summaries) if found else [], console)
+    _write(out, told, committed, console)
     return 1 if damaged else 0
+
+
+def _added(summary: Summary, committed: Sequence[Summary]) -> Summary:
+    """Add the committed runs of an experiment that takes more than a day; others are saved as they are."""
+    experiment = experiments.load(summary.experiment)
+    old = next((other for other in committed if other.experiment == summary.experiment), None)
+    return merged(experiment, summary, old) if old is not None and experiment.adds_up else summary
 
 
 def _write(out: Path, told: Sequence[Summary], committed: Sequence[Summary], console: Console) -> None:

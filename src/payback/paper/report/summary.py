@@ -13,12 +13,12 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from payback.paper.experiments.plan import Claim, Experiment
+from payback.paper.experiments.plan import Claim, Experiment, Run
 from payback.paper.records import Record
 from payback.paper.report.policy import Policy, majority
 from payback.paper.schemes import OTHERS, SCHEMES
@@ -76,7 +76,10 @@ class Summary:
 
 def summarise(experiment: Experiment, records: Mapping[str, Record]) -> Summary:
     """Make the summary of an experiment from its records, by run id."""
-    results = {name: record.result for name, record in records.items()}
+    results = {
+        name: replace(record.result, summary=experiment.figures(record.result)) for name, record in records.items()
+    }
+    records = {name: replace(record, result=results[name]) for name, record in records.items()}
     groups = [
         _group(name, [records[member] for member in members], experiment.points)
         for name, members in experiment.sections(list(records)).items()
@@ -168,7 +171,9 @@ def _film(record: Record) -> dict[str, np.ndarray]:
 
 
 def _figures(record: Record) -> dict[str, Any]:
-    return {"scheme": record.identity["scheme"], "seed": record.identity["seed"], **record.result.summary}
+    names = ("experiment", "ablation", "setting", "scheme", "seed")
+    run = Run(**{name: record.identity[name] for name in names}, config=None)
+    return {"id": run.id, "scheme": run.scheme, "seed": run.seed, **record.result.summary}
 
 
 def _made(members: Sequence[Record]) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def by_scheme(group: Group) -> dict[str, list[dict[str, Any]]]:
 
 def figure_keys(group: Group) -> list[str]:
     """Return the names of the single figures that are numbers, in their order."""
-    keys = dict.fromkeys(key for run in group.runs for key in run if key not in ("scheme", "seed"))
+    keys = dict.fromkeys(key for run in group.runs for key in run if key not in ("id", "scheme", "seed"))
     return [key for key in keys if not any(isinstance(run.get(key), str) for run in group.runs)]
 
 
