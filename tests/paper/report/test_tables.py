@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from payback.paper.policy import NONE, Policy
 from payback.paper.report import tables
-from payback.paper.report.policy import NONE, Policy
 from payback.paper.report.summary import Group, Summary
 
 

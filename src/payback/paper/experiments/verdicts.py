@@ -13,7 +13,7 @@ from payback.paper.environments.cliff import shortest_path
 from payback.paper.experiments.evidence import Evidence, Measure, gather
 from payback.paper.experiments.plan import Claim, Result, Verdict
 from payback.paper.learners.q_learning_config import QLearning
-from payback.paper.report.policy import kind, majority, walk
+from payback.paper.policy import kind, majority, walk
 from payback.paper.statistics import bootstrap_interval, stratified_interval
 
 FEWEST = 3

@@ -4,8 +4,8 @@ from typing import Any
 
 import altair as alt
 
+from payback.paper.policy import kind
 from payback.paper.report.figures import Layered
-from payback.paper.report.policy import kind
 
 OPTIMAL, CAUTIOUS = "#c8102e", "#0b5cad"
 NARROW = 20  # columns up to which maps stand two in a row

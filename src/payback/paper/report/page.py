@@ -13,11 +13,11 @@ from markupsafe import Markup
 
 from payback.paper.display import duration
 from payback.paper.experiments.plan import Claim
+from payback.paper.policy import outcome
 from payback.paper.report import rooms, tables
 from payback.paper.report.charts import Charts
 from payback.paper.report.figures import FINALS, LABELS, colour, known_first, titled
 from payback.paper.report.grids import NARROW, moves
-from payback.paper.report.policy import outcome
 from payback.paper.report.summary import Group, Summary
 
 HERE = Path(__file__).parent

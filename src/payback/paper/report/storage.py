@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from payback.paper.experiments.plan import Claim
 from payback.paper.mistake import Mistake, writing_to
-from payback.paper.report.policy import Policy
+from payback.paper.policy import Policy
 from payback.paper.report.summary import CURVES, Group, Summary, as_json
 
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from payback.paper.experiments.plan import Claim, Experiment, Run
+from payback.paper.policy import Policy, majority
 from payback.paper.records import Record
-from payback.paper.report.policy import Policy, majority
 from payback.paper.schemes import OTHERS, SCHEMES
 
 CURVES = ("return", "length", "window_mean", "window_std")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from payback.paper.policy import ACTIONS, NONE, Policy, walk
 from payback.paper.report.grids import ground
-from payback.paper.report.policy import ACTIONS, NONE, Policy, walk
 from payback.paper.report.summary import Group, Summary
 from payback.paper.statistics import bootstrap_interval, iqm
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from payback.paper.report.policy import NONE, Policy, majority, outcome, walk
+from payback.paper.policy import NONE, Policy, majority, outcome, walk
 
 
 def q_of(*actions: int) -> np.ndarray:
