@@ -90,3 +90,10 @@ def test_settings_name_what_an_ablation_changes() -> None:
 @pytest.mark.parametrize(("value", "text"), [(1e-6, "1e-06"), (123456.0, "123,456"), (-3.14159, "-3.14")])
 def test_numbers_are_short(value: float, text: str) -> None:
     assert tables.number(value) == text
+
+
+def test_figures_against_the_delay_leave_out_what_has_none() -> None:
+    runs = [*group().runs, {"scheme": "im", "seed": 0, "greedy_return": 1}]
+    rows = tables.delay_rows(group(runs=runs), "greedy_return", {"none": 3.0}, {"none": "No IM"})
+    assert {row["scheme"] for row in rows} == {"none"}
+    assert {(row["delay"], row["title"]) for row in rows} == {(3.0, "No IM")}

@@ -8,8 +8,9 @@ import altair as alt
 import vl_convert
 
 from payback.paper.report import figures, grids, tables
-from payback.paper.report.figures import FINALS, LABELS, LOGARITHMIC, finished
+from payback.paper.report.figures import DELAYS, FINALS, LABELS, LOGARITHMIC, finished
 from payback.paper.report.summary import Group, Summary
+from payback.paper.schemes import TITLES
 
 HEIGHT = 300
 
@@ -55,6 +56,15 @@ class Charts:
         self._add(name, _id(key, *schemes), finished(chart, width="container", height=height), {"rows": rows})
         self._static[name] = finished(chart, width=520, height=height) | {"datasets": {"rows": rows}}
         return {"id": name, "caption": FINALS[key].capitalize()}
+
+    def delay(self, group: Group, key: str) -> dict[str, str]:
+        """Add a figure against the delay of the repayment."""
+        name = _id(group.name, key, "by-delay")
+        rows = tables.delay_rows(group, key, DELAYS, TITLES)
+        chart = figures.delay_chart(FINALS[key])
+        self._add(name, _id(key, "by-delay"), finished(chart, width="container", height=HEIGHT), {"rows": rows})
+        self._static[name] = finished(chart, width=560, height=320) | {"datasets": {"rows": rows}}
+        return {"id": name, "caption": f"{FINALS[key].capitalize()}, against the delay"}
 
     def policy(self, group: Group, scheme: str) -> str:
         """Add one policy map; in the static figures the maps of a group share a sheet."""

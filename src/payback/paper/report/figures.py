@@ -42,6 +42,8 @@ FINALS = {
     "sampled_length": "final length of an episode, acting as trained (steps)",
     "settled_step": "step from which episodes stay short (mean below 100)",
 }
+DELAYS = {"grm-1": 1, "grm-3": 3, "even-10": 5.5, "grm-10": 10, "geometric-0.9": 10, "grm-30": 30, "grm-100": 100}
+"""Mean age at which a loan is repaid, for matchings with a fixed one, as long as the episode goes on."""
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', sans-serif"
 
 
@@ -128,6 +130,23 @@ def final_chart(schemes: Sequence[str], label: str) -> Layered:
         x=alt.X("mean:Q"), y=y, color=ink, tooltip=_final_tooltip()
     )
     return alt.layer(seeds, spans, means).add_params(hidden)
+
+
+def delay_chart(label: str) -> Layered:
+    """Draw one figure against the mean delay of repayment over the data named `rows`: seeds, mean and interval."""
+    rows = alt.Chart(alt.NamedData("rows"))
+    x = alt.X("delay:Q", title="mean delay of the repayment (steps)", scale=alt.Scale(type="log", padding=14))
+    ink = alt.Color("scheme:N", scale=alt.Scale(domain=list(DELAYS), range=[colour(s) for s in DELAYS]), legend=None)
+    y = alt.Scale(zero=False, padding=12)
+    seeds = rows.mark_point(shape="stroke", size=90, opacity=0.5, strokeWidth=2)
+    spans = rows.mark_rule(strokeWidth=2).encode(x=x, y=alt.Y("low:Q", scale=y), y2="high:Q", color=ink)
+    means = rows.mark_point(filled=True, size=90, opacity=1).encode(
+        x=x, y=alt.Y("mean:Q"), color=ink, tooltip=_final_tooltip()
+    )
+    names = rows.mark_text(align="left", dx=8, dy=-6, fontSize=11).encode(
+        x=x, y=alt.Y("mean:Q"), text="title:N", color=ink
+    )
+    return alt.layer(seeds.encode(x=x, y=alt.Y("value:Q", title=label, scale=y), color=ink), spans, means, names)
 
 
 def finished(chart: alt.TopLevelMixin, **size: Any) -> dict[str, Any]:

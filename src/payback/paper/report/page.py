@@ -16,9 +16,10 @@ from payback.paper.experiments.plan import Claim
 from payback.paper.policy import outcome
 from payback.paper.report import rooms, tables
 from payback.paper.report.charts import Charts
-from payback.paper.report.figures import FINALS, LABELS, colour, known_first, titled
+from payback.paper.report.figures import DELAYS, FINALS, LABELS, colour, known_first, titled
 from payback.paper.report.grids import NARROW, moves
 from payback.paper.report.summary import Group, Summary
+from payback.paper.schemes import TITLES
 
 HERE = Path(__file__).parent
 
@@ -107,6 +108,11 @@ def _group(summary: Summary, group: Group, charts: Charts, full: Mapping[str, Gr
         "beside": ", ".join(commit[:7] for commit in beside.made["commits"]) if beside else "",
         "curves": [charts.curve(summary, group, schemes, column, beside) for column in columns],
         "finals": [charts.final(group, schemes, key) for key in FINALS if key in keys],
+        "delays": [
+            charts.delay(group, key)
+            for key in ("sampled_length", "settled_step")
+            if "+other-matchings" in group.name and tables.delay_rows(group, key, DELAYS, TITLES)
+        ],
         "policies": [_policy(group, scheme, charts) for scheme in schemes if scheme in group.policies],
         "film": _strips(group, schemes, charts),
         "wide": any(policy.action.shape[1] > NARROW for policy in group.policies.values()),

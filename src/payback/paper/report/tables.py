@@ -1,7 +1,7 @@
 """Numbers over seeds: from a group of runs to what the charts draw and the tables print."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,6 +84,12 @@ def final_rows(group: Group, key: str) -> list[dict[str, Any]]:
         shared = {"mean": float(values.mean()), "low": low, "high": high, "iqm": float(iqm(values))}
         rows += [{"scheme": scheme, "seed": run["seed"], "value": run[key], **shared} for run in runs]
     return rows
+
+
+def delay_rows(group: Group, key: str, delays: Mapping[str, float], titles: Mapping[str, str]) -> list[dict[str, Any]]:
+    """List one figure of the runs whose matching has a delay, as `final_rows` does, with it."""
+    rows = [row for row in final_rows(group, key) if row["scheme"] in delays]
+    return [{**row, "delay": delays[row["scheme"]], "title": titles[row["scheme"]]} for row in rows]
 
 
 def by_scheme(group: Group) -> dict[str, list[dict[str, Any]]]:
