@@ -107,6 +107,10 @@ class PriorWorkCommand:
     """Random problems per cell."""
     markdown: bool = False
     """Print it as Markdown."""
+    summaries: Annotated[Path, arg(metavar="DIR")] = Path("results")
+    """Folder of small summaries: the table is written into it with --save-summaries."""
+    save_summaries: bool = False
+    """Also write the table as JSON, for the report."""
 
 
 Command = (
@@ -195,7 +199,8 @@ def _examine(command: AuditCommand | PriorWorkCommand, console: Console) -> int:
 
     try:
         if isinstance(command, PriorWorkCommand):
-            return prior_work.run(command.problems, command.markdown, console)
+            summaries = command.summaries if command.save_summaries else None
+            return prior_work.run(command.problems, command.markdown, console, summaries)
         columns = Columns(
             command.shaped,
             command.done,

@@ -10,7 +10,7 @@ import numpy as np
 
 from payback.mdp import MDP, History, Shaping, Solution, ended, matched, seen_history, solve
 from payback.random_mdps import Problem
-from payback.valued import keep_preference
+from payback.valued import approach_preference, keep_preference
 
 Build = Callable[[Problem, float, Solution], Shaping]
 """(problem, γ, its values without shaping) → what the method adds."""
@@ -133,12 +133,22 @@ def pies(xi: float) -> Build:
     return build
 
 
-def adops(problem: Problem, gamma: float, plain: Solution) -> Shaping:
-    """ADOPS with exact critics: V_E and Q_E optimal, V_I of the shaped policy, found from the end."""
+def adops(share: float) -> Build:
+    """ADOPS with exact critics, or ADOPES, which does only a share of it: V_E, Q_E and V_I of the optimal policy."""
+
+    def build(problem: Problem, gamma: float, plain: Solution) -> Shaping:
+        changes = _adops_changes(problem, gamma, plain, share)
+        return Shaping(lambda history, is_last: problem.bonus(history, is_last) + changes[history[:-2], history[-2]])
+
+    return build
+
+
+def _adops_changes(problem: Problem, gamma: float, plain: Solution, share: float) -> dict[tuple[History, Any], float]:
+    """F' − F after every history, for every action, found from the end."""
     mdp, changes = problem.mdp, {}
 
     def value(history: History) -> float:
-        """V_I of a history, filling in F' − F for each of its actions."""
+        """V_I of a history, filling in the changes for each of its actions."""
         q = plain.q[history]
         best = max(q.values())
         now, later = {}, {}
@@ -151,12 +161,12 @@ def adops(problem: Problem, gamma: float, plain: Solution) -> Shaping:
         for a in q:
             q_e = best if a in optimal else q[a]
             F, q_e, v_e, v_i, after = (np.asarray(x) for x in (now[a], q_e, best, v, later[a]))
-            shaped = keep_preference(F, q_e, v_e, v_i, after, np.asarray(False), gamma, epsilon=0.1)
-            changes[history, a] = float(shaped) - now[a]
+            kept = keep_preference(F, q_e, v_e, v_i, after, np.asarray(False), gamma, epsilon=0.1)
+            changes[history, a] = float(approach_preference(F, kept, share)) - now[a]
         return v
 
     value((mdp.start,))
-    return Shaping(lambda history, is_last: problem.bonus(history, is_last) + changes[history[:-2], history[-2]])
+    return changes
 
 
 def _without_reward(mdp: MDP) -> MDP:
@@ -186,5 +196,7 @@ METHODS = (
     Method("PBIM 2024", "bonus", grm(10**6)),
     Method("GRM 2024, D = 1", "bonus", grm(1)),
     Method("GRM 2024, D = 2", "bonus", grm(2)),
-    Method("ADOPS 2025", "bonus", adops, only=("free end", "action", "time", "history")),
+    Method("ADOPS 2025", "bonus", adops(1.0), only=("absorbing", "free end", "action", "time", "history")),
+    Method("ADOPES 2025, c = ½", "bonus", adops(0.5), "c = 1 (ADOPS)", adops(1.0),
+           only=("absorbing", "free end", "action", "time", "history")),
 )  # fmt: skip

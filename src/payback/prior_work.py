@@ -31,7 +31,7 @@ SETTINGS = ("absorbing", "free end", "action", "time", "history", "partial")
 GAMMA = 0.9
 PLUG_AND_PLAY = {
     "raw bonus", "Harutyunyan 2015 (DPBA)", "Behboudian 2022 (PIES), ξ = ½", "Behboudian 2022 (PIES), ξ = 0",
-    "PBIM 2024", "GRM 2024, D = 1", "GRM 2024, D = 2", "ADOPS 2025",
+    "PBIM 2024", "GRM 2024, D = 1", "GRM 2024, D = 2", "ADOPS 2025", "ADOPES 2025, c = ½",
 }  # fmt: skip
 """Methods that take any reward as it comes; stated, not computed."""
 
@@ -168,7 +168,7 @@ def _absorbing_problems(count: int) -> Iterable[tuple[str, Attempt]]:
         plain = solve(problem.mdp, GAMMA)
 
         def attempt(method: Method, conditioned: bool, k=k, P=P, R=R, F=F, phi=phi, p=problem, v=plain) -> str:
-            if method.name.startswith(("PBIM", "GRM", "ADOPS")) or "look-back" in method.name:
+            if method.name.startswith(("PBIM", "GRM", "ADOP")) or "look-back" in method.name:
                 return _compare(p, v, method, conditioned)
             Q = optimal_values(P, R, GAMMA)
             if "PIES" in method.name:

@@ -38,8 +38,9 @@ def keep_preference(
         F' = F + min(0, Ω − ε)   where Q_E < V_E,        F' = F + max(0, Ω)   where Q_E = V_E
 
     V_I(s') counts as 0 after the last step. Needs both critics. The optimal policies are kept under its assumption
-    that the critics belong to a stable policy; with learned critics it is as good as they are. The formula is
-    second-hand (public notes, a co-author's code).
+    that the critics belong to a stable policy; with learned critics it is as good as they are. Give Q_E = R + γV_E(s')
+    with V_E(s') = 0 after the last step. The formula is second-hand (public notes, a co-author's code, which leaves
+    out that γ).
 
     >>> import numpy as np
     >>> one, zero, no = np.array([1.0]), np.array([0.0]), np.array([False])
@@ -52,3 +53,21 @@ def keep_preference(
     worse = q_extrinsic < v_extrinsic
     lower, higher = xp.where(omega < epsilon, omega - epsilon, 0.0), xp.where(omega > 0, omega, 0.0)
     return reward + xp.where(worse, lower, higher)
+
+
+def approach_preference(reward: Array, kept: Array, share: float) -> Array:
+    """Do only a share of what ADOPS changes, all of it at last (ADOPES, Forbes et al. 2025).
+
+        F' = F + c·F₂,   F₂ = `keep_preference`(F, …) − F,   c → 1
+
+    c is 0 at first, so that the raw bonus explores, and grows by the same step after every rollout. The optimal
+    policies are kept in the limit, c = 1, and there as far as ADOPS keeps them. Second-hand: it is defined in a
+    co-author's code (github.com/lyonva/bad-apple), not in a text that we could read.
+
+    >>> import numpy as np
+    >>> approach_preference(np.array([5.0]), np.array([1.0]), share=0.25)
+    array([4.])
+    """
+    if not 0 <= share <= 1:
+        raise ValueError(f"share must lie between 0 and 1, got {share!r}; it rises from 0 to 1")
+    return reward + share * (kept - reward)

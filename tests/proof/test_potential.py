@@ -56,6 +56,15 @@ def test_adops_masks_terminal_values_and_keeps_the_order() -> None:
     np.testing.assert_allclose(best, v_i)
 
 
+def test_adopes_goes_from_the_raw_bonus_to_adops() -> None:
+    reward, kept = RNG.normal(size=5), RNG.normal(size=5)
+    np.testing.assert_array_equal(valued.approach_preference(reward, kept, 0.0), reward)
+    np.testing.assert_allclose(valued.approach_preference(reward, kept, 1.0), kept)
+    np.testing.assert_allclose(valued.approach_preference(reward, kept, 0.25), 0.75 * reward + 0.25 * kept)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        valued.approach_preference(reward, kept, 1.5)
+
+
 def test_pies_without_advice_is_the_environments_own_choice() -> None:
     q = RNG.normal(size=4)
     np.testing.assert_array_equal(valued.bias_choice(q, RNG.normal(size=4), 0.0), q)
@@ -70,5 +79,5 @@ def test_other_libraries(asarray) -> None:
     np.testing.assert_allclose(
         np.asarray(potential.shape_episodic(phi, after, done, GAMMA)), expected, rtol=1e-5, atol=1e-6
     )
-    valued.keep_preference(phi, phi, after, phi, after, done, GAMMA)
+    valued.approach_preference(phi, valued.keep_preference(phi, phi, after, phi, after, done, GAMMA), 0.5)
     potential.look_back(phi, after, done, GAMMA)

@@ -1,14 +1,18 @@
 import io
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
-from payback.commands.prior_work import markdown, rows, run
+from payback.commands.prior_work import run
 from payback.mdp import Shaping, compare, solve
+from payback.prior_summary import FILE, NOTES, Decided, as_markdown, as_rows, as_text, load, save
 from payback.prior_work import GAMMA, SETTINGS, prior_table
 from payback.random_mdps import absorbing, advised_chain, free_end, loop, one_end, optimal_sets, optimal_values
 
+ROOT = Path(__file__).parents[2]
 EXPECTED = {
     "raw bonus": "✗✗✗✗✗✗",
     "Ng 1999": "✓○✗✗✓✓",
@@ -24,7 +28,8 @@ EXPECTED = {
     "PBIM 2024": "✓✓✓✓✓✓",
     "GRM 2024, D = 1": "✓✓✓✓✓✓",
     "GRM 2024, D = 2": "✓✓✓✓✓✓",
-    "ADOPS 2025": "–✓✓✓✓–",
+    "ADOPS 2025": "✓✓✓✓✓–",
+    "ADOPES 2025, c = ½": "○○○○○–",
     "Chen 2022 (EIPO)": "??????",
 }
 
@@ -70,10 +75,10 @@ def test_value_iteration_meets_the_bellman_equation() -> None:
 
 
 def test_markdown_and_text(table) -> None:
-    header, body = rows(table)
+    header, body = as_rows(table)
     assert len(body) == len(EXPECTED)
     assert all(len(row) == len(header) for row in body)
-    assert markdown(table).count("\n") == len(body) + 1
+    assert as_markdown(table).count("\n") == len(body) + 1
 
 
 def test_the_command(capsys) -> None:
@@ -84,3 +89,45 @@ def test_the_command(capsys) -> None:
     assert run(1, False, Console(file=out, width=200)) == 0
     with pytest.raises(ValueError, match="at least 1"):
         run(0, False, Console(file=out))
+
+
+def test_the_table_comes_back_from_its_file(table, tmp_path) -> None:
+    decided = Decided(table, 15, {"command": "payback prior-work", "commit": "0ab1c2d"})
+    path = save(tmp_path / "new", decided)
+    assert path == tmp_path / "new" / FILE
+    assert load(tmp_path / "new") == decided
+    header, body, notes = as_text(decided)
+    assert (header, body) == as_rows(table)
+    assert notes[:-1] == list(NOTES)
+    assert "15 random problems" in notes[-1]
+    assert "0ab1c2d" in notes[-1]
+    assert [p.name for p in path.parent.iterdir()] == ["table.json"]
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"problems": 3, "made": {"command": "", "commit": ""}, "table": {"a": {}}}']
+)
+def test_a_damaged_file_gets_a_sentence(text, tmp_path) -> None:
+    assert load(tmp_path) is None
+    (tmp_path / FILE).parent.mkdir()
+    (tmp_path / FILE).write_text(text)
+    with pytest.raises(ValueError, match=r"table.json cannot be read .* --save-summaries"):
+        load(tmp_path)
+
+
+def test_the_command_saves_the_table(tmp_path, capsys) -> None:
+    assert run(1, True, Console(file=io.StringIO()), tmp_path) == 0
+    assert "table.json" in capsys.readouterr().err
+    stored = json.loads((tmp_path / FILE).read_text())
+    assert stored["problems"] == 1
+    assert stored["made"]["command"] == "payback prior-work --problems 1 --save-summaries"
+    assert "commit" in stored["made"]
+
+
+def test_the_committed_table_is_the_readmes_and_todays() -> None:
+    decided = load(ROOT / "results")
+    assert decided is not None
+    assert decided.problems == 200
+    assert as_markdown(decided.table) in (ROOT / "README.md").read_text(encoding="utf-8")
+    found = {name: "".join(cells[s].verdict for s in SETTINGS) for name, cells in decided.table.items()}
+    assert found == EXPECTED

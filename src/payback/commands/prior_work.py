@@ -4,64 +4,42 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from payback.prior_work import PLUG_AND_PLAY, SETTINGS, Cell, prior_table
-
-TITLES = {
-    "absorbing": "absorbing state",
-    "free end": "episodes, free end",
-    "action": "of actions",
-    "time": "of time",
-    "history": "of history",
-    "partial": "partly observed",
-}
-NOTES = (
-    "✓ the optimal actions are the same after every history of all problems tried; ✗ they are not, first on the "
-    "problem named; ○ only under the condition named; – the method does not take this; ? not decided.",
-    "Of actions, of time, of history: what the potential, or the bonus, depends on; these and the partly observed "
-    "problems end in one absorbing state whose potential is 0, so that a cross is about the column, not about the end.",
-    "Of time: Ng's, Eck's and Grześ's formula reads both potentials at time t; Devlin's reads each at its own.",
-    "Absorbing state: by discounted value iteration; what is lent needs an end, so PBIM, GRM and look-back are decided "
-    "over histories that end in one absorbing state. DPBA is taken at Φ's fixed point, where it pays R† itself. "
-    "ADOPS has exact critics. Plug-and-play is stated, not computed.",
-    "The paper's figure says what each work's own theorem covers; its picture is not in the source we have. Its text "
-    "says: Wiewiora only with Φ added back (○ here), Harutyunyan not in general (✗), Behboudian in the limit (✓ at "
-    "ξ = 0), Grześ for every end (✓), PBIM and GRM everywhere (✓): the machine agrees. It also finds that the formulas "
-    "of Ng, Devlin and Eck stay valid for potentials of history and under partial observation, wherever the end has "
-    "potential 0.",
-)
+from payback.prior_summary import NOTES, TITLES, Decided, Table, as_markdown, as_rows, save
+from payback.prior_work import SETTINGS, prior_table
 
 
-def rows(table: dict[str, dict[str, Cell]]) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the rows of the table, as text."""
-    header = ["method", *(TITLES[s] for s in SETTINGS), "plug-and-play"]
-    body = [
-        [name, *(str(cells[s]) for s in SETTINGS), "✓" if name in PLUG_AND_PLAY else "✗"]
-        for name, cells in table.items()
-    ]
-    return header, body
+def run(problems: int, markdown: bool, console: Any, summaries: Path | None = None) -> int:
+    """Decide the table and print it, and save it below `summaries` if asked. Returns the exit status.
 
-
-def markdown(table: dict[str, dict[str, Cell]]) -> str:
-    """Return the table as Markdown, for the README."""
-    header, body = rows(table)
-    lines = [header, ["---", *[":-:"] * (len(header) - 1)], *body]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def run(problems: int, as_markdown: bool, console: Any) -> int:
-    """Decide the table and print it; `console` is a rich Console. Returns the exit status."""
+    `console` is a rich Console.
+    """
     if problems < 1:
         raise ValueError(f"--problems must be at least 1, got {problems}")
     table = _with_progress(problems, console)
-    if as_markdown:
-        console.print(markdown(table), markup=False, highlight=False)
-        return 0
-    from rich.table import Table
+    if markdown:
+        console.print(as_markdown(table), markup=False, highlight=False)
+    else:
+        _draw(table, problems, console)
+    if summaries is not None:
+        from payback.paper.provenance import provenance
 
-    header, body = rows(table)
-    drawn = Table(title=f"Are the optimal policies preserved? {problems} random problems per cell")
+        path = save(summaries, Decided(table, problems, provenance(_command(problems))))
+        print(f"The table is saved in {path}", file=sys.stderr)
+    return 0
+
+
+def _command(problems: int) -> str:
+    return f"payback prior-work --problems {problems} --save-summaries"
+
+
+def _draw(table: Table, problems: int, console: Any) -> None:
+    from rich import table as rich_table
+
+    header, body = as_rows(table)
+    drawn = rich_table.Table(title=f"Are the optimal policies preserved? {problems} random problems per cell")
     for k, title in enumerate(header):
         drawn.add_column(title, justify="left" if k == 0 else "center")
     for line in body:
@@ -69,10 +47,9 @@ def run(problems: int, as_markdown: bool, console: Any) -> int:
     console.print(drawn)
     for note in NOTES:
         console.print(note, markup=False, highlight=False)
-    return 0
 
 
-def _with_progress(problems: int, console: Any) -> dict[str, dict[str, Cell]]:
+def _with_progress(problems: int, console: Any) -> Table:
     if not console.is_terminal:
         return prior_table(problems, _plain_lines(console))
     from rich.progress import Progress

@@ -12,6 +12,7 @@ from payback.paper import records
 from payback.paper.experiments.plan import Claim
 from payback.paper.report.page import json_in_html, page
 from payback.paper.report.summary import Summary, summarise
+from payback.prior_summary import Text
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 
@@ -96,3 +97,11 @@ def test_a_run_with_nothing_to_draw_still_makes_a_page(summary: Summary) -> None
     text, charts = page([replace(summary, groups=(bare,), claims=(), notes=())])
     assert "No claim can be decided" in text
     assert set(charts.content()["charts"]) == {"fake-greedy-return", "fake-greedy-length"}
+
+
+def test_the_table_of_prior_work_is_text(summary: Summary) -> None:
+    prior = Text(["method", "of time"], [["<b>raw</b>", "✗ seed 0"]], ["decided <i>here</i>"])
+    text, _ = page([summary], prior=prior)
+    assert "&lt;b&gt;raw&lt;/b&gt;" in text
+    assert "decided &lt;i&gt;here&lt;/i&gt;" in text
+    assert 'id="prior-work"' not in page([summary])[0]

@@ -7,13 +7,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from payback.paper.experiments.doorkey_claims import claims
 from payback.paper.experiments.doorkey_config import DoorKeyConfig, parse_setting, refuse_part_of_update
 from payback.paper.experiments.doorkey_figures import single_figures
+from payback.paper.experiments.doorkey_paper import SETTINGS, TABLE
 from payback.paper.experiments.plan import Claim, Result, Run, Scalar
 from payback.paper.learners.ppo_config import LEARNER_VERSION
 from payback.paper.schemes import MATCHED, OTHERS, SCHEMES
 
-SETTINGS = ("a0.005-g0.99", "a0.02-g0.995", "a0.025-g0.995")
 ABLATIONS: Mapping[str, Mapping[str, float]] = {
     "plain-settlement": {"shaping_gamma": 1.0},
     "learner-discount-0.99": {"gamma": 0.99},
@@ -39,6 +40,20 @@ NOTES = (
 )
 
 
+def printed() -> dict[str, dict[str, str]]:
+    """Return the paper's table for the report: group and figure → scheme → as printed."""
+    ways = {
+        "mean_length": lambda row: f"{row.length:g}",
+        "length_deviation": lambda row: f"{row.deviation:g}",
+        "convergence_step": lambda row: "N/A" if row.time is None else f"{row.time:g} M",
+    }
+    return {
+        f"doorkey/{setting}/{key}": {scheme: way(row) for scheme, row in rows.items()}
+        for setting, rows in TABLE.items()
+        for key, way in ways.items()
+    }
+
+
 @dataclass(frozen=True)
 class DoorKeyExperiment:
     """Describe the experiment; see `plan.Experiment`."""
@@ -51,7 +66,7 @@ class DoorKeyExperiment:
     settings: tuple[str, ...] = SETTINGS
     seeds: int = 3
     notes: tuple[str, ...] = NOTES
-    paper: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    paper: Mapping[str, Mapping[str, str]] = field(default_factory=printed)
     points: int = 500
     adds_up: bool = True
     reference: Mapping[str, tuple[str, float]] = field(default_factory=lambda: {"window_mean": ("optimum", OPTIMUM)})
@@ -119,8 +134,8 @@ class DoorKeyExperiment:
         return sum(20 + run.config.total_steps / 40_000 for run in batch)
 
     def claims(self, results: Mapping[str, Result]) -> list[Claim]:
-        """Decide the paper's sentences from the results there are."""
-        return []
+        """Decide the paper's sentences from the single figures there are."""
+        return claims(results)
 
     def figures(self, result: Result) -> dict[str, Scalar]:
         """Return the figures, those of the curve computed from it again."""

@@ -37,13 +37,13 @@ def single_figures(columns: Mapping[str, np.ndarray]) -> dict[str, float | int |
         "smooth_convergence_step": _first(steps, smooth < mean) if converged else None,
         "settled_step": _first(steps, stays(smooth < SHORT)),
         "truncated_share": float(columns["truncated"][last].sum()) / ended if ended else None,
-        **_means(columns),
+        **training_means(columns),
         "largest_repayment": float(columns["repaid"].min()),
         "law_residual": float(columns["residual"].max()),
     }
 
 
-def _means(columns: Mapping[str, np.ndarray]) -> dict[str, float]:
+def training_means(columns: Mapping[str, np.ndarray]) -> dict[str, float]:
     """Average over all of training, per step: F, F', F̄, episodes, those that reached the goal, and F̄ at their ends."""
     bonus, shaped, ended, late = (columns[n].astype(np.float64) for n in ("bonus", "shaped", "episodes", "truncated"))
     samples = columns["steps"][-1] / len(bonus)

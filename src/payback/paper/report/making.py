@@ -5,13 +5,16 @@ from pathlib import Path
 
 from rich.console import Console
 
+from payback import prior_summary
 from payback.paper import experiments, records
 from payback.paper.mistake import Mistake, writing_to
 from payback.paper.records import Record
 from payback.paper.report import storage
+from payback.paper.report.charts import Charts
 from payback.paper.report.merging import merged
 from payback.paper.report.page import page
 from payback.paper.report.summary import Summary, summarise
+from payback.prior_summary import Text
 
 
 def make(out: Path, summaries: Path, save_summaries: bool, console: Console) -> int:
@@ -36,7 +39,7 @@ def make(out: Path, summaries: Path, save_summaries: bool, console: Console) -> 
         for summary in told:
             storage.save(summaries, summary)
             _say(console, f"wrote {summaries / summary.experiment}")
-    _write(out, told, committed, console)
+    _write(out, page(told, committed, _prior(summaries)), console)
     return 1 if damaged else 0
 
 
@@ -47,8 +50,17 @@ def _added(summary: Summary, committed: Sequence[Summary]) -> Summary:
     return merged(experiment, summary, old) if old is not None and experiment.adds_up else summary
 
 
-def _write(out: Path, told: Sequence[Summary], committed: Sequence[Summary], console: Console) -> None:
-    text, charts = page(told, committed)
+def _prior(summaries: Path) -> Text | None:
+    """Return the table of prior work for the page, None if it has not been made."""
+    try:
+        found = prior_summary.load(summaries)
+    except ValueError as error:
+        raise Mistake(f"{error}.") from error
+    return None if found is None else prior_summary.as_text(found)
+
+
+def _write(out: Path, made: tuple[str, Charts], console: Console) -> None:
+    text, charts = made
     with writing_to(out):
         out.mkdir(parents=True, exist_ok=True)
         count = len(charts.save(out / "figures"))

@@ -20,14 +20,18 @@ from payback.paper.report.figures import DELAYS, FINALS, LABELS, colour, known_f
 from payback.paper.report.grids import NARROW, moves
 from payback.paper.report.summary import Group, Summary
 from payback.paper.schemes import TITLES
+from payback.prior_summary import Text
 
 HERE = Path(__file__).parent
 
 
-def page(summaries: Sequence[Summary], committed: Sequence[Summary] = ()) -> tuple[str, Charts]:
+def page(
+    summaries: Sequence[Summary], committed: Sequence[Summary] = (), prior: Text | None = None
+) -> tuple[str, Charts]:
     """Compose the page; return it with the charts it holds, for the static figures.
 
-    `committed` are full results: where what is shown was cut short, they are drawn beside it.
+    `committed` are full results: where what is shown was cut short, they are drawn beside it. `prior` is the table of
+    prior work.
     """
     charts = Charts()
     full = {group.name: group for summary in committed for group in summary.groups}
@@ -38,6 +42,7 @@ def page(summaries: Sequence[Summary], committed: Sequence[Summary] = ()) -> tup
     template = environment.from_string((HERE / "page.html").read_text())
     text = template.render(
         experiments=experiments,
+        prior=prior,
         schemes=[
             {"id": s, "title": titled(s), "colour": colour(s), "dashed": s.endswith("-raw")}
             for s in known_first(sorted(present))

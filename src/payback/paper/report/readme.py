@@ -34,7 +34,7 @@ def table(results: Path, experiment: str) -> str:
 def verdicts(results: Path, experiment: str) -> str:
     """Count how the paper's sentences about an experiment came out, its ablations left aside."""
     claims = json.loads((results / experiment / "summary.json").read_text())["claims"]
-    own = [claim["verdict"] for claim in claims if not re.match(r"[a-z-]+: ", claim["sentence"])]
+    own = [claim["verdict"] for claim in claims if not re.match(r"[a-z0-9.-]+: ", claim["sentence"])]
     parts = [f"{own.count(verdict)} {verdict}" for verdict in ("holds", "does not hold", "undecided")]
     return f"{len(own)} sentences: {', '.join(parts)}"
 

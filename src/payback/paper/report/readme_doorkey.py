@@ -1,0 +1,89 @@
+"""The README's tables of DoorKey: the paper's figures beside ours, setting by setting, from the committed summary."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from payback.paper.experiments.doorkey_paper import PAIRS, SETTINGS
+from payback.paper.experiments.doorkey_table import Reached, Row, Spread, table_rows
+
+HEADER = (
+    "scheme",
+    "T, paper",
+    "T",
+    "N̄, paper",
+    "N̄",
+    "σ, paper",
+    "σ",
+    "stays short from",
+    "final, sampled",
+    "final, greedy",
+    "truncated",
+    "P(shorter than IM, no IM)",
+)
+
+
+def tables(results: Path) -> str:
+    """Return the three tables in Markdown, each under its setting."""
+    rows = table_rows(runs_of(results))
+    parts = []
+    for setting in SETTINGS:
+        alpha, gamma = PAIRS[setting]
+        own = [row for row in rows if row.setting == setting]
+        seeds = sorted({row.seeds for row in own})
+        many = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+        lines = [HEADER, ("---",) * len(HEADER), *(line(row) for row in own)]
+        table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+        parts.append(f"**α = {alpha:g}, γ = {gamma:g}**, seeds per cell: {many}\n\n{table}")
+    return "\n\n".join(parts)
+
+
+def runs_of(results: Path) -> list[dict[str, Any]]:
+    """Return the runs of the paper's own settings, each with its setting."""
+    summary = json.loads((results / "doorkey" / "summary.json").read_text())
+    plain = [group for group in summary["groups"] if "+" not in group["name"]]
+    return [{**run, "setting": group["name"].partition("/")[2]} for group in plain for run in group["runs"]]
+
+
+def line(row: Row) -> tuple[str, ...]:
+    """Write one row; bold is what the paper sets in bold, in its columns and in ours."""
+    paper = row.paper
+    return (
+        f"`{row.scheme}`",
+        _bold("N/A" if paper.time is None else f"{paper.time:.2f} M", paper.fastest),
+        _bold(_reached(row.time), row.fastest),
+        _bold(f"{paper.length:.1f}", paper.tied),
+        _bold(_spread(row.length), row.tied is True),
+        f"{paper.deviation:.1f}",
+        _spread(row.deviation),
+        _reached(row.settled),
+        _spread(row.sampled),
+        _spread(row.greedy),
+        "–" if row.truncated is None else f"{row.truncated.mean:.2%}",
+        f"{_chance(row.better_than_im)}, {_chance(row.better_than_none)}",
+    )
+
+
+def _bold(text: str, bold: bool) -> str:
+    return f"**{text}**" if bold else text
+
+
+def _reached(found: Reached) -> str:
+    """Say the median of the seeds that got there, and how many did if not all."""
+    if found.median is None:
+        return "never" if found.of else "–"
+    return f"{found.median / 1e6:.2f} M" + ("" if found.reached == found.of else f" ({found.reached} of {found.of})")
+
+
+def _spread(found: Spread | None) -> str:
+    if found is None:
+        return "–"
+    return f"{found.mean:.1f}" + (f" [{found.low:.1f}, {found.high:.1f}]" if found.high > found.low else "")
+
+
+def _chance(found: Spread | None) -> str:
+    return "–" if found is None else f"{found.mean:.0%}"
+
+
+if __name__ == "__main__":
+    print(tables(Path("results")))
