@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 PINS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce reproduce-all demo test test-hosts lint format bench clean
+.PHONY: help reproduce reproduce-all demo test test-hosts lint format bench readme clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -104,6 +104,16 @@ format: $(VENV)/.dev-ready  ## rewrite the code in the house style
 
 bench: $(VENV)/.dev-ready  ## the core beside its peers, as ratios measured in one run
 	@$(BIN)/python benchmarks/core.py
+
+# Everything from the committed results/; the tables are printed, to be pasted, and a test compares them.
+FIGURES := doorkey-room doorkey-a0.005-g0.99-window-mean doorkey-a0.02-g0.995-window-mean \
+  doorkey-a0.025-g0.995-window-mean doorkey-a0.02-g0.995-film
+readme: $(VENV)/.run-ready  ## the README's tables and figures, made again from results/
+	@$(BIN)/payback report --out build/readme
+	@mkdir -p docs/figures
+	@for name in $(FIGURES); do cp build/readme/figures/$$name.svg docs/figures/; done
+	@$(BIN)/python -m payback.paper.report.readme
+	@$(BIN)/python -m payback.paper.report.readme_doorkey
 
 clean:  ## remove the virtual environment and caches
 	@rm -rf $(VENV) .envs .pytest_cache .ruff_cache .hypothesis dist build

@@ -97,7 +97,8 @@ def curve_chart(
         )
         .add_params(near)
     )
-    return alt.layer(bands, *_reference(reference), pale, lines, dots).add_params(hidden, band)
+    # What one points at is for the page; a picture with a legend is static.
+    return alt.layer(bands, *_reference(reference), pale, lines, *([] if legend else [dots])).add_params(hidden, band)
 
 
 def _reference(line: tuple[str, float] | None) -> list[alt.Chart]:
