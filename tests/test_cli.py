@@ -59,7 +59,7 @@ def start(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.Pop
         ("run clif", 'There is no experiment "clif": choose one of fake.'),
         ("run fake --schemes grm-2", r'There is no scheme "grm-2": choose among none, im, pbim, pbim-raw, grm-1,'),
         ("run fake --schemes none grm-2", 'There is no scheme "grm-2"'),
-        ("run fake --seeds x", "Error parsing --seeds: invalid literal for int()"),
+        ("run fake --seeds x", "Error parsing --seeds: no type matching {None}|INT could be instantiated from ['x']"),
         ("run fake --seeds 0", "--seeds must be at least 1, got 0."),
         ("run fake --seeds -3", "--seeds must be at least 1, got -3."),
         ("run fake --steps 0", "--steps must be at least 1, got 0."),

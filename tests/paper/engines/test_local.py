@@ -1,5 +1,6 @@
 """Processes of this machine: what dies is tried again, what fails is told, nothing is left behind."""
 
+import json
 import multiprocessing
 import os
 import signal
@@ -98,3 +99,44 @@ def test_each_worker_has_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         assert os.environ["XLA_FLAGS"] == "--mine"
     assert "OMP_NUM_THREADS" not in os.environ
     assert os.environ["XLA_FLAGS"] == "--mine"
+
+
+@pytest.fixture
+def two_cores():
+    """Leave this process and those it starts two cores at most, and say which."""
+    if not hasattr(os, "sched_setaffinity"):
+        pytest.skip("this system does not pin processes")
+    before = os.sched_getaffinity(0)
+    if len(before) == 1:
+        pytest.skip("with one core there is nothing to choose")
+    os.sched_setaffinity(0, sorted(before)[:2])
+    yield sorted(before)[:2]
+    os.sched_setaffinity(0, before)
+
+
+def cores_used(log: Path) -> list[list[int]]:
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def test_workers_that_fill_the_machine_have_a_core_each(fake, tmp_path: Path, monkeypatch, two_cores) -> None:
+    log, marks = tmp_path / "cores", tmp_path / "marks"
+    marks.write_text("x")  # one dies and is tried again, on the core that it left free
+    monkeypatch.setenv("FAKE_CORES", str(log))
+    monkeypatch.setenv("FAKE_DIE", str(marks))
+    monkeypatch.setenv("FAKE_PACE", "1")  # so that the first two are there together
+    seen = [kind for _, kind in kinds(local.events(tasks(fake, tmp_path, "none", "im"), workers=2))]
+    assert (seen.count("retried"), seen.count("done")) == (1, 2)
+    used = cores_used(log)
+    assert sorted(used[:2]) == [[core] for core in two_cores]
+    assert used[2:] in ([used[0]], [used[1]])
+    assert sorted(os.sched_getaffinity(0)) == two_cores
+
+
+@pytest.mark.parametrize(("schemes", "workers"), [(("none",), 1), (("none",), 2), (("none", "im", "pbim"), 3)])
+def test_workers_that_do_not_fill_it_exactly_are_left_free(
+    fake, tmp_path: Path, monkeypatch, two_cores, schemes: tuple[str, ...], workers: int
+) -> None:
+    log = tmp_path / "cores"
+    monkeypatch.setenv("FAKE_CORES", str(log))
+    list(local.events(tasks(fake, tmp_path, *schemes), workers))
+    assert cores_used(log) == [two_cores] * len(schemes)

@@ -203,6 +203,47 @@ def test_a_drawn_grid_is_solved_in_the_steps_the_search_says():
     assert 1 + left[:, (3 - 1), doorkey.LOCKED, 0, 0, 0].min() == len(way)
 
 
+def test_an_event_is_the_key_picked_up_or_the_door_opened():
+    """The grid above, with detours: what is done again counts again, what undoes it does not."""
+    task = make_doorkey(5)
+    state = State(*map(jnp.int32, (2, 2, doorkey.LOCKED, 1, 1, 0, 1, 3, 0)))
+    way = [
+        (doorkey.PICK_UP, False),  # nothing ahead but the wall
+        (doorkey.RIGHT, False),
+        (doorkey.AHEAD, False),
+        (doorkey.PICK_UP, True),
+        (doorkey.DROP, False),
+        (doorkey.PICK_UP, True),
+        (doorkey.PICK_UP, False),  # in hand already
+        (doorkey.LEFT, False),
+        (doorkey.TOGGLE, True),
+        (doorkey.TOGGLE, False),  # closed
+        (doorkey.AHEAD, False),
+        (doorkey.TOGGLE, True),
+        (doorkey.AHEAD, False),
+        (doorkey.AHEAD, False),
+        (doorkey.RIGHT, False),
+        (doorkey.AHEAD, False),
+    ]
+    found = []
+    for action, _ in way:
+        after, _, terminated, _ = doorkey.step(task, state, jnp.int32(action))
+        found.append((action, bool(doorkey.event(state, after))))
+        state = after
+    assert found == way
+    assert terminated
+
+
+def test_events_of_many_games_are_each_their_own():
+    before = State(*(jnp.zeros(4, jnp.int32) for _ in State._fields))._replace(
+        key_x=jnp.array([1, 1, -1, -1]), door=jnp.array([doorkey.LOCKED, doorkey.LOCKED, doorkey.LOCKED, doorkey.OPEN])
+    )
+    after = before._replace(
+        key_x=jnp.array([-1, 1, -1, 1]), door=jnp.array([doorkey.LOCKED, doorkey.LOCKED, doorkey.OPEN, doorkey.CLOSED])
+    )
+    assert doorkey.event(before, after).tolist() == [True, False, True, False]
+
+
 @pytest.mark.parametrize(
     ("wrong", "word"),
     [({"size": 4}, "size"), ({"payment": "two"}, "payment"), ({"max_steps": 0}, "max_steps")],

@@ -1,4 +1,4 @@
-"""Compute tasks in processes of this machine: one process and one thread per core."""
+"""Compute tasks in processes of this machine: one process and one thread per core, pinned if they fill it."""
 
 import multiprocessing
 import os
@@ -7,7 +7,7 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -25,11 +25,26 @@ class _Worker:
     process: SpawnProcess
     task: Task
     attempt: int
+    core: int | None
+    """The only core it may use; None for any."""
 
 
 def cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def places(processes: int) -> list[int | None]:
+    """Return the core of each of so many processes at a time; None where the system is to choose.
+
+    Each has a core of its own if they take all there are. Fewer are left free: those of two commands side by side
+    would else meet on the same cores while others are idle.
+
+    >>> places(cores() + 1) == [None] * (cores() + 1)
+    True
+    """
+    mine = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
+    return [*mine] if processes == len(mine) else [None] * processes
 
 
 def events(tasks: Sequence[Task], workers: int) -> Iterator[Event]:
@@ -39,12 +54,13 @@ def events(tasks: Sequence[Task], workers: int) -> Iterator[Event]:
     An exception is not tried again: it would come again. However the iteration ends, no process is left.
     """
     queue = deque((task, 1) for task in tasks)
+    free = places(min(workers, len(tasks)))
     crew: dict[Connection, _Worker] = {}
     try:
         while queue or crew:
-            while queue and len(crew) < workers:
+            while queue and free:
                 task, attempt = queue.popleft()
-                crew |= _start(task, attempt)
+                crew |= _start(task, attempt, free.pop())
                 yield Event(task, "started")
             for connection in wait(list(crew)):
                 assert isinstance(connection, Connection)
@@ -52,6 +68,7 @@ def events(tasks: Sequence[Task], workers: int) -> Iterator[Event]:
                 if event.kind in ("retried", "done", "failed"):
                     worker = crew.pop(connection)
                     worker.process.join()
+                    free.append(worker.core)
                     if event.kind == "retried":
                         queue.appendleft((worker.task, worker.attempt + 1))
                 yield event
@@ -62,14 +79,14 @@ def events(tasks: Sequence[Task], workers: int) -> Iterator[Event]:
             worker.process.join()
 
 
-def _start(task: Task, attempt: int) -> dict[Connection, _Worker]:
+def _start(task: Task, attempt: int, core: int | None) -> dict[Connection, _Worker]:
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(task, there), daemon=True)
+    process = context.Process(target=_work, args=(task, there, core), daemon=True)
     with _environment(ONE_THREAD):
         process.start()
     there.close()  # else the end of the process would not close the pipe
-    return {here: _Worker(process, task, attempt)}
+    return {here: _Worker(process, task, attempt, core)}
 
 
 def _receive(connection: Connection, worker: _Worker) -> Event:
@@ -96,10 +113,13 @@ def _cause(code: int | None) -> str:
     return f"exit status {code}"
 
 
-def _work(task: Task, connection: Connection) -> None:
+def _work(task: Task, connection: Connection, core: int | None) -> None:
     """Be the worker: perform one task, tell how it goes, and end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if core is not None:
+        with suppress(OSError):  # the core may have been taken from us meanwhile: any other will do
+            os.sched_setaffinity(0, {core})
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         perform(

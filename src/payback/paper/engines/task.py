@@ -86,7 +86,9 @@ def keep(task: Task, computed: Computed) -> None:
     with writing_to(task.out):
         for run in task.runs:
             records.write(task.out, run, results[run.id], version, made)
-            checkpoint_of(task.out, run).unlink(missing_ok=True)
+            checkpoint = checkpoint_of(task.out, run)
+            for left in (checkpoint, checkpoint.with_name(f"{checkpoint.name}.partial")):
+                left.unlink(missing_ok=True)
 
 
 def perform(task: Task, progress: Callable[[float], None], waiting: Callable[[str], None]) -> None:

@@ -101,10 +101,10 @@ class DoorKeyExperiment:
     ) -> tuple[str, str, DoorKeyConfig] | None:
         """Return setting, scheme and config of one cell; None if the ablation makes no difference to it."""
         alpha, gamma = parse_setting(setting)
-        name = f"a{alpha:g}-g{gamma:g}"
+        name = f"a{alpha:.12g}-g{gamma:.12g}"
         if scheme == "none":
             # The same config at every α, so that it is the same run.
-            alpha, name = self.config.alpha, f"g{gamma:g}"
+            alpha, name = self.config.alpha, f"g{gamma:.12g}"
         config = self.config(gamma=gamma, alpha=alpha, shaping_gamma=gamma)
         if steps is not None:
             config = replace(config, total_steps=steps)

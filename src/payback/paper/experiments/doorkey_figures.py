@@ -24,17 +24,17 @@ def single_figures(columns: Mapping[str, np.ndarray]) -> dict[str, float | int |
     """
     steps, length = columns["steps"], columns["window_mean"].astype(np.float64)
     last = slice(-min(LAST, max(1, len(length) // 2)), None)
-    mean = float(np.nanmean(length[last]))
-    smooth = moving_mean(length)
-    converged = int(columns["truncated"][last].sum()) == 0
+    mean, deviation = _mean(length[last]), _mean(columns["window_std"][last])
+    level, smooth = np.nan if mean is None else mean, moving_mean(length)
+    converged = mean is not None and int(columns["truncated"][last].sum()) == 0
     ended = int(columns["episodes"][last].sum())
     return {
         "trained_steps": int(steps[-1]),
         "mean_length": mean,
-        "length_deviation": float(np.nanmean(columns["window_std"][last])),
+        "length_deviation": deviation,
         "converged": converged,
-        "convergence_step": _first(steps, length < mean) if converged else None,
-        "smooth_convergence_step": _first(steps, smooth < mean) if converged else None,
+        "convergence_step": _first(steps, length < level) if converged else None,
+        "smooth_convergence_step": _first(steps, smooth < level) if converged else None,
         "settled_step": _first(steps, stays(smooth < SHORT)),
         "truncated_share": float(columns["truncated"][last].sum()) / ended if ended else None,
         **training_means(columns),
@@ -80,6 +80,11 @@ def stays(condition: np.ndarray) -> np.ndarray:
     [False, False, True, True]
     """
     return np.logical_and.accumulate(condition[::-1])[::-1]
+
+
+def _mean(values: np.ndarray) -> float | None:
+    """Return the mean of what is not NaN; None if all is: the first episode may take five updates."""
+    return None if np.isnan(values).all() else float(np.nanmean(values))
 
 
 def _first(steps: np.ndarray, condition: np.ndarray) -> int | None:

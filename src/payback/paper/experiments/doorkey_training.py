@@ -18,7 +18,7 @@ from payback.paper.learners.ppo_lstm import Record, Train, make_train
 from payback.paper.learners.ppo_play import evaluate, play
 from payback.paper.learners.ppo_rollout import doorkey_environment
 from payback.paper.learners.ppo_update import unflatten
-from payback.paper.mistake import writing_to
+from payback.paper.mistake import Mistake, writing_to
 from payback.paper.schemes import transform_of
 
 CHECKPOINT = 60.0
@@ -46,6 +46,8 @@ def train(run: Run, learner_version: int, progress: Callable[[float], None], out
     state, columns = trainer.init(jax.random.key(run.seed)), {name: [] for name in Record._fields}
     if out is not None and checkpoint_of(out, run).exists():
         state, saved = load_checkpoint(checkpoint_of(out, run), state, about)
+        if saved.keys() != set(Record._fields):
+            raise Mistake(f"The checkpoint {checkpoint_of(out, run)} is damaged: delete it to begin this run again.")
         columns = {name: [saved[name]] for name in Record._fields}
     last_saved, left = time.monotonic(), config.total_steps // config.samples - int(state.updates)
     while left:

@@ -17,7 +17,7 @@ def save_checkpoint(path: Path, state: Any, columns: Mapping[str, np.ndarray], a
     """Write a pytree of arrays and the columns of the curve; `about` says of what run (plain JSON values)."""
     arrays = {f"state/{place}": np.asarray(leaf) for place, leaf in enumerate(jax.tree.leaves(state))}
     arrays |= {f"column/{name}": np.asarray(values) for name, values in columns.items()}
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial = path.with_name(f"{path.name}.partial")  # one writer at a time: whoever makes a run holds its lock
     try:
         with open(partial, "wb") as file:
             np.savez(file, allow_pickle=False, about=np.array(json.dumps(about, sort_keys=True)), **arrays)
@@ -37,7 +37,7 @@ def load_checkpoint(path: Path, like: Any, about: Mapping[str, Any]) -> tuple[An
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         told = json.loads(str(arrays.pop("about")))
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile) as error:
         if isinstance(error, FileNotFoundError):
             raise
         raise Mistake(f"The checkpoint {path} is damaged: delete it to begin this run again.") from error
