@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,17 +41,18 @@ def audit(
     >>> found.ok, len(found.episodes.leak), found.leaks[0].episode, found.leaks[0].amount
     (False, 2, 1, 1.5)
     """
-    paid, ends, ids, F, live = _columns(shaped, dones, environments, rewards, valid)
+    rows = _columns(shaped, dones, environments, rewards, valid)
     notes: list[str] = []
-    autoreset = _paid_autoreset_rows(paid, ids, live)
-    if live is not None:
-        paid, ends, ids = paid[live], ends[live], ids[live]
-        F = None if F is None else F[live]
+    autoreset = _paid_autoreset_rows(rows.paid, rows.ids, rows.live)
+    if rows.live is not None:
+        live = rows.live
+        rows = rows.each(lambda x: x[live])
+    paid, ends, ids, F, _, runs = rows
     if gamma is None:
         gamma = estimate_gamma(paid, ends, ids, F)
         notes.append(f"γ was not given; the episodes sum to zero at γ = {gamma:.6g}")
     scan = Scan(read_gamma(gamma))
-    runs = run_starts(ids)
+    runs = run_starts(ids) if runs is None else runs
     scan.feed(ids, paid, ends, runs)
     base = dict(zip(ids[runs].tolist(), runs.tolist(), strict=True))
 
@@ -58,7 +60,7 @@ def audit(
         spans = [slice(base[env] + first, base[env] + first + length) for env, first, length in wanted]
         return [(paid[r].astype(np.float64), None if F is None else F[r].astype(np.float64)) for r in spans]
 
-    found = scan.judge(fetch, (float(paid.min()), float(paid.max())), tolerance, worst)
+    found = scan.judge(fetch, lambda: (float(paid.min()), float(paid.max())), tolerance, worst)
     found.leaks, found.notes = autoreset + found.leaks, notes
     return found
 
@@ -86,11 +88,26 @@ def _paid_autoreset_rows(paid: np.ndarray, ids: np.ndarray, live: np.ndarray | N
     return [Leak(key, -1, k, 1, float(paid[k]), 1.0, text)]
 
 
-def _columns(
-    shaped: Any, dones: Any, environments: Any, rewards: Any, valid: Any
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:
-    """Return columns grouped by environment."""
-    paid, ends = np.asarray(shaped), np.asarray(dones)
+class _Rows(NamedTuple):
+    """The columns of a log, grouped by environment."""
+
+    paid: np.ndarray
+    ends: np.ndarray
+    ids: np.ndarray
+    F: np.ndarray | None
+    live: np.ndarray | None
+    runs: np.ndarray | None = None
+    """Rows at which another environment begins, where they are known."""
+
+    def each(self, change: Callable[[np.ndarray], np.ndarray]) -> _Rows:
+        """Return the log with every column changed alike."""
+        F, live = (None if x is None else change(x) for x in (self.F, self.live))
+        return _Rows(change(self.paid), change(self.ends), change(self.ids), F, live)
+
+
+def _columns(shaped: Any, dones: Any, environments: Any, rewards: Any, valid: Any) -> _Rows:
+    """Read the columns, and bring the rows of each environment together."""
+    paid = np.asarray(shaped)
     names = {"dones": dones, "rewards": rewards, "valid": valid, "environments": environments}
     for name, column in names.items():
         if column is not None and np.shape(column) != paid.shape:
@@ -99,16 +116,17 @@ def _columns(
         raise ValueError(f"audit: shaped holds {paid.dtype}, not numbers; give the rewards the learner was paid")
     if paid.size == 0:
         raise ValueError("the log is empty: there is nothing to audit")
-    F, live = (None if x is None else np.asarray(x) for x in (rewards, valid))
-    ids = np.zeros(paid.shape, dtype=np.int64) if environments is None else np.asarray(environments)
-    if paid.ndim == 2 and environments is None:
-        ids = np.broadcast_to(np.arange(paid.shape[1]), paid.shape)
+    ends = np.asarray(dones).astype(bool, copy=False)
+    F, live = None if rewards is None else np.asarray(rewards), None if valid is None else np.asarray(valid, dtype=bool)
+    ids = np.asarray(environments) if environments is not None else _own_ids(paid.shape)
+    rows = _Rows(paid, ends, ids, F, live)
     if paid.ndim == 2:
-        paid, ends, ids = (x.T.reshape(-1) for x in (paid, ends, ids))
-        F, live = (None if x is None else x.T.reshape(-1) for x in (F, live))
-    ends, live = ends.astype(bool, copy=False), None if live is None else live.astype(bool, copy=False)
-    order = grouping(ids) if environments is not None else None
-    if order is not None:
-        paid, ends, ids = paid[order], ends[order], ids[order]
-        F, live = (None if x is None else x[order] for x in (F, live))
-    return paid, ends, ids, F, live
+        rows = rows.each(lambda x: x.T.reshape(-1))
+    runs = run_starts(rows.ids)
+    order = grouping(rows.ids, runs)
+    return rows._replace(runs=runs) if order is None else rows.each(lambda x: x[order])
+
+
+def _own_ids(shape: tuple[int, ...]) -> np.ndarray:
+    """Number the environments: one for each column of a block, one for a single column."""
+    return np.broadcast_to(np.arange(shape[1]) if len(shape) == 2 else 0, shape)

@@ -76,6 +76,19 @@ Wanted = tuple[Any, int, int]
 """An episode by its environment, first row and length."""
 Fetch = Callable[[list[Wanted]], list[tuple[np.ndarray, np.ndarray | None]]]
 """Episodes → what was paid in each, and F where the log has it."""
+Bounds = Callable[[], tuple[float, float]]
+"""The least and the most that was ever paid; asked for only where something leaks."""
+
+
+class _Open(NamedTuple):
+    """How far the scan has come in one environment."""
+
+    rows: int = 0
+    """Rows seen."""
+    age: int = 0
+    """Steps of the episode that is open, 0 if none is."""
+    leak: float = 0.0
+    size: float = 0.0
 
 
 class Scan:
@@ -84,61 +97,66 @@ class Scan:
     def __init__(self, gamma: float) -> None:
         self.gamma = gamma
         self.rows = 0
-        self.open: dict[Any, tuple[int, int, float, float]] = {}
-        """environment → rows seen, and age, leak and size of the episode that is open."""
+        self.open: dict[Any, _Open] = {}
+        """environment → where it stands."""
         self.found: list[Episodes] = []
 
     def feed(self, ids: np.ndarray, values: np.ndarray, ends: np.ndarray, runs: np.ndarray | None = None) -> None:
         """Take in a batch of rows; `runs` are the rows at which another environment begins, if they are known."""
-        n, gamma = len(values), self.gamma
+        n = len(values)
         if not n:
             return
         runs = run_starts(ids) if runs is None else runs
         starts = _merged(np.flatnonzero(ends[:-1]) + 1, runs)
-        leak, size = segment_sums(values, starts, gamma)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused by name below
+            leak, size = segment_sums(values, starts, self.gamma)
         if not np.isfinite(leak).all():
-            row = int(np.flatnonzero(~np.isfinite(values))[0])
-            raise ValueError(f"row {row} (environment {ids[row]}) was paid {values[row]}; mend the log")
-        stops = np.append(starts[1:], n)
-        length, closed = stops - starts, ends[stops - 1]
+            raise ValueError(_not_finite(ids, values, starts, leak))
         begins = np.searchsorted(starts, runs)
-        first = starts - np.repeat(runs, np.diff(np.append(begins, len(starts))))
-        lasts = np.append(begins[1:], len(starts)) - 1
-        for run, (begin, last) in enumerate(zip(begins.tolist(), lasts.tolist(), strict=True)):
-            key = ids[runs[run]].item() if hasattr(ids[runs[run]], "item") else ids[runs[run]]
-            seen, age, old_leak, old_size = self.open.get(key, (0, 0, 0.0, 0.0))
-            first[begin : last + 1] += seen
-            weight = np.float64(gamma) ** age
-            leak[begin], size[begin] = old_leak + weight * leak[begin], old_size + weight * size[begin]
-            first[begin], length[begin] = first[begin] - age, length[begin] + age
-            seen += int(stops[last] - starts[begin])
-            if closed[last]:
-                self.open[key] = (seen, 0, 0.0, 0.0)
-            else:
-                self.open[key] = (seen, int(length[last]), float(leak[last]), float(size[last]))
-        self.found.append(Episodes(ids[starts[closed]], *(x[closed] for x in (first, length, leak, size))))
+        stops = np.append(begins[1:], len(starts))
+        keys = [_plain(x) for x in ids[runs]]
+        before = [self.open.get(key, _Open()) for key in keys]
+        first = starts + np.repeat(np.array([x.rows for x in before]) - runs, stops - begins)
+        length = np.diff(starts, append=n)
+        ending = ends[np.append(runs[1:], n) - 1]
+        finished = []
+        # Only a run's last episode can be open, and only its first can have been open before.
+        for key, was, begin, stop, closed in zip(
+            keys, before, begins.tolist(), stops.tolist(), ending.tolist(), strict=True
+        ):
+            weight, last = np.float64(self.gamma) ** was.age, stop - 1
+            leak[begin], size[begin] = was.leak + weight * leak[begin], was.size + weight * size[begin]
+            first[begin], length[begin] = first[begin] - was.age, length[begin] + was.age
+            state = _Open() if closed else _Open(0, int(length[last]), float(leak[last]), float(size[last]))
+            self.open[key] = state._replace(rows=int(first[last] + length[last]))
+            finished.append(slice(begin, stop if closed else last))
+        environment = np.repeat(ids[runs], [part.stop - part.start for part in finished])
+        columns = (np.concatenate([x[part] for part in finished]) for x in (first, length, leak, size))
+        self.found.append(Episodes(environment, *columns))
         self.rows += n
 
-    def judge(self, fetch: Fetch, bounds: tuple[float, float], tolerance: float, worst: int) -> Audit:
+    def judge(self, fetch: Fetch, bounds: Bounds, tolerance: float, worst: int) -> Audit:
         """Say which of the finished episodes break the law, and look at the worst of them."""
         if not self.rows:
             raise ValueError("the log is empty: there is nothing to audit")
-        episodes = Episodes(*(np.concatenate(x) for x in zip(*self.found, strict=True)))
+        several = len(self.found) > 1
+        episodes = Episodes(*map(np.concatenate, zip(*self.found, strict=True))) if several else self.found[0]
         if not len(episodes.leak):
             raise ValueError(f"none of the log's {self.rows} rows ends an episode; is `done` the right column?")
         bad = np.flatnonzero(~(np.abs(episodes.leak) <= tolerance * episodes.size))
         relative = np.abs(episodes.leak[bad]) / np.maximum(episodes.size[bad], 1e-300)
         chosen = bad[np.lexsort((bad, -np.round(relative, 6)))][:worst]
-        unfinished = sum(1 for _, age, _, _ in self.open.values() if age)
+        unfinished = sum(x.age > 0 for x in self.open.values())
         found = Audit(self.gamma, self.rows, episodes, len(bad), unfinished)
-        found.leaks = _leaks(episodes, chosen, self.gamma, fetch, bounds)
+        if len(chosen):
+            found.leaks = _leaks(episodes, chosen, self.gamma, fetch, bounds())
         return found
 
 
 def _leaks(
     episodes: Episodes, chosen: np.ndarray, gamma: float, fetch: Fetch, bounds: tuple[float, float]
 ) -> list[Leak]:
-    keys = [x.item() if hasattr(x, "item") else x for x in episodes.environment[chosen]]
+    keys = [_plain(x) for x in episodes.environment[chosen]]
     wanted = [(key, int(episodes.first[k]), int(episodes.length[k])) for key, k in zip(keys, chosen, strict=True)]
     looked = []
     for k, (key, first, _), (x, f) in zip(chosen.tolist(), wanted, fetch(wanted), strict=True):
@@ -157,6 +175,19 @@ def _leaks(
     return leaks
 
 
+def _plain(key: Any) -> Any:
+    """An environment's name as Python's own number or text."""
+    return key.item() if hasattr(key, "item") else key
+
+
+def _not_finite(ids: np.ndarray, values: np.ndarray, starts: np.ndarray, leak: np.ndarray) -> str:
+    rows = np.flatnonzero(~np.isfinite(values))
+    if len(rows):
+        return f"row {rows[0]} (environment {ids[rows[0]]}) was paid {values[rows[0]]}; mend the log"
+    row = starts[np.flatnonzero(~np.isfinite(leak))[0]]
+    return f"the episode from row {row} (environment {ids[row]}) is paid so much that its sum overflows; mend the log"
+
+
 def run_starts(ids: np.ndarray) -> np.ndarray:
     """Return the rows at which another environment begins, the first one included."""
     return np.append(0, np.flatnonzero(ids[1:] != ids[:-1]) + 1)
@@ -169,9 +200,12 @@ def _merged(many: np.ndarray, few: np.ndarray) -> np.ndarray:
     return np.insert(many, at[~there], few[~there])
 
 
-def grouping(ids: np.ndarray) -> np.ndarray | None:
-    """Return the order that brings each environment's rows together, keeping time; None where they are already."""
+def grouping(ids: np.ndarray, runs: np.ndarray | None = None) -> np.ndarray | None:
+    """Return the order that brings each environment's rows together, keeping time; None where they are already.
+
+    `runs` as in `run_starts`, if they are known.
+    """
     if not len(ids):
         return None
-    runs = ids[run_starts(ids)]
-    return None if len(np.unique(runs)) == len(runs) else np.argsort(ids, kind="stable")
+    keys = ids[run_starts(ids) if runs is None else runs]
+    return None if len(np.unique(keys)) == len(keys) else np.argsort(ids, kind="stable")

@@ -72,7 +72,7 @@ def audit_file(
         if len(batch.shaped):
             low, high = min(low, float(batch.shaped.min())), max(high, float(batch.shaped.max()))
         autoreset += batch.paid_autoreset[:1]
-    found = scan.judge(lambda wanted: _fetch(path, columns, wanted), (low, high), tolerance, worst)
+    found = scan.judge(lambda wanted: _fetch(path, columns, wanted), lambda: (low, high), tolerance, worst)
     found.notes = notes
     if autoreset:
         found.broken += 1

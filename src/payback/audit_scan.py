@@ -2,8 +2,8 @@
 
     leak = Σ_t γ^t F'_t,    size = Σ_t γ^t |F'_t|                       of every episode
 
-The column is weighted by γ^(i mod L) in blocks of L rows, one multiplication a row; each episode is then put together
-from its pieces of blocks, whose weights are made up for once a piece.
+The column is weighted by γ^(i mod L) in blocks of L rows, one multiplication a row, and summed from mark to mark: the
+starts of episodes and of blocks. Each sum is then made up for where in its block the mark lies.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-CHUNK = 1 << 16
-"""Rows taken at a time: small enough to stay in the cache in float64."""
+CHUNK = 1 << 14
+"""Rows taken at a time: few enough to stay in the cache in float64."""
+LEAST = 1e-100
+"""The smallest weight in a block. Products with any float32, and with any sane float64, keep all their digits."""
 
 
 class Sums(NamedTuple):
@@ -27,43 +29,44 @@ class Sums(NamedTuple):
 def segment_sums(values: np.ndarray, starts: np.ndarray, gamma: float) -> Sums:
     """Return Σ γ^k x and Σ γ^k |x| over each segment; `starts` are sorted, begin with 0, and cut the column."""
     n, L = len(values), _block(gamma)
-    weights = np.tile(gamma ** np.arange(L, dtype=np.float64), -(-min(CHUNK, n + L) // L))
+    blocks = np.arange(0, n, L)
+    after = np.searchsorted(starts, blocks)
+    new = np.append(starts, -1)[after] != blocks
+    blocks, after = blocks[new], after[new]
+    marks = np.insert(starts, after, blocks)
+    pieces = _piece_sums(values, marks, gamma, L)
+    # Blocks that begin within a segment are few: these pieces are brought to their age and added one by one.
+    later, weight = after + np.arange(len(after)), np.float64(gamma) ** (blocks - starts[after - 1])
+    found = Sums(*(np.delete(x, later) for x in pieces))
+    for total, x in zip(found, pieces, strict=True):
+        np.add.at(total, after - 1, weight * x[later])
+    return found
+
+
+def _piece_sums(values: np.ndarray, marks: np.ndarray, gamma: float, L: int) -> Sums:
+    """Return the sums from each mark to the next; no piece reaches over the beginning of a block of L rows."""
+    n, ages = len(values), np.arange(L, dtype=np.float64)
+    weights, undone = (np.tile(np.float64(gamma) ** x, max(1, CHUNK // L)) for x in (ages, -ages))
     chunk = len(weights)
-    marks = np.searchsorted(starts, np.arange(0, n + chunk, chunk))
-    buffer, flags = np.empty(chunk), np.empty(chunk, dtype=bool)
-    places, sums, sizes = [], [], []
+    # Leak and size are summed at once, as a complex number: short pieces cost a call each, not two.
+    buffer, both = np.empty(chunk), np.empty(chunk, dtype=np.complex128)
+    found = Sums(np.empty(len(marks)), np.empty(len(marks)))
+    bounds = np.searchsorted(marks, np.arange(0, n + chunk, chunk)).tolist()
     for k, first in enumerate(range(0, n, chunk)):
-        part = values[first : first + chunk]
-        here = buffer[: len(part)]
-        np.multiply(part, weights[: len(part)], out=here)
-        flags[:] = False
-        flags[starts[marks[k] : marks[k + 1]] - first] = True
-        flags[::L] = True
-        pieces = np.flatnonzero(flags[: len(part)])
-        sums.append(np.add.reduceat(here, pieces))
-        np.abs(here, out=here)
-        sizes.append(np.add.reduceat(here, pieces))
-        places.append(pieces + first)
-    return _together(starts, gamma, L, *(np.concatenate(x) for x in (places, sums, sizes)))
-
-
-def _together(
-    starts: np.ndarray, gamma: float, L: int, places: np.ndarray, sums: np.ndarray, sizes: np.ndarray
-) -> Sums:
-    """Add the pieces of each segment, each brought to its place in the segment."""
-    first = np.searchsorted(places, starts)
-    # A segment's first piece is off by its place in the block, the others begin a block.
-    weight = (gamma ** -np.arange(L, dtype=np.float64))[places % L]
-    later = np.ones(len(places), dtype=bool)
-    later[first] = False
-    segment = np.repeat(np.arange(len(starts)), np.diff(np.append(first, len(places))))
-    ages = (places - starts[segment])[later]
-    weight[later] = np.float64(gamma) ** ages
-    return Sums(np.add.reduceat(sums * weight, first), np.add.reduceat(sizes * weight, first))
+        part, pieces = values[first : first + chunk], slice(bounds[k], bounds[k + 1])
+        plain, here, begins = buffer[: len(part)], both[: len(part)], marks[pieces] - first
+        # A cast and a product apart are faster than both in one, which goes through small buffers.
+        np.copyto(plain, part, casting="unsafe")
+        np.multiply(plain, weights[: len(part)], out=here.real)
+        np.abs(here.real, out=here.imag)
+        sums, back = np.add.reduceat(here, begins), undone[begins]
+        np.multiply(np.real(sums), back, out=found.leak[pieces])
+        np.multiply(np.imag(sums), back, out=found.size[pieces])
+    return found
 
 
 def _block(gamma: float) -> int:
-    """Rows whose weights stay within a million of each other."""
+    """Rows whose weights stay above the least."""
     if gamma == 1:
-        return 4096
-    return max(1, min(4096, math.floor(math.log(2.0**-20) / math.log(gamma))))
+        return CHUNK
+    return max(1, min(CHUNK, math.floor(math.log(LEAST) / math.log(gamma))))

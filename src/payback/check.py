@@ -42,8 +42,9 @@ def check_transform(
     paid instead, (N,). The function must not remember earlier episodes.
 
     A transform is also held to: environments that keep the law whatever the others do, rows that are no
-    transition, events, blocks that equal stepping, updates that are pure, and float32 that stays near float64.
-    What no check of this kind can see is *when* a loan is repaid: compare with `match_episode` for that.
+    transition, events, blocks that equal stepping, updates that are pure and keep no array of the caller's, and
+    float32 that stays near float64. Not seen: *when* a loan is repaid (compare with `match_episode` for that), and
+    what goes wrong only beyond what is tried (33,000 steps of one episode, 1,200 episodes, 140 environments).
 
     `example` is any array of the library, dtype and device to try it in (NumPy float64, then float32, when it
     is left out). Streams are tried, small ones first, until so many `seconds` of CPU time are spent.
@@ -104,13 +105,10 @@ def _takes(trial: Trial) -> bool:
 def _streams(seed: int) -> Iterator[tuple[float, Stream]]:
     """Yield the streams in the order in which they are tried, each with the share of the time it may start in."""
     small, long = list(small_streams(seed)), list(long_streams(seed))
-    yield from ((1.0, s) for s in small)
-    yield from ((1.0, s) for s in long[:4])
-    yield from ((0.75, s) for s in random_streams(seed, 40))
-    yield from ((0.75, s) for s in long[4:6])
-    yield from ((0.75, s) for s in random_streams(seed + 1, 30))
-    yield from ((0.6, s) for s in long[6:])
-    yield from ((0.75, s) for s in random_streams(seed + 2, 100))
+    yield from ((1.0, s) for s in (*small, *long[:6]))
+    yield from ((0.75, s) for s in random_streams(seed, 30))
+    yield from ((0.8, s) for s in long[6:])
+    yield from ((0.75, s) for s in random_streams(seed + 1, 130))
 
 
 def _hold(trial: Trial, stream: Stream, law: Callable[[Trial, Stream], None]) -> None:

@@ -14,7 +14,7 @@ from array_api_compat import is_jax_namespace
 from payback.matching import LawBroken
 from payback.streams import Stream, continuations
 from payback.transform import State, drop, owed
-from payback.trial import Run, Trial, as_numpy, roll_through, step_through
+from payback.trial import Run, Trial, as_numpy, roll_through, step_through, step_through_borrowed
 
 SHORT = 60
 """Streams up to this many steps are looked at in full; of longer ones, some of the steps."""
@@ -26,7 +26,8 @@ def examine(trial: Trial, stream: Stream) -> None:
     size = float(np.abs(stream.rewards).max(initial=0))
     try:
         cuts = _cuts(stream)
-        run = step_through(trial, stream, keep=True if len(stream.rewards) <= SHORT else set(cuts))
+        short = len(stream.rewards) <= SHORT
+        run = step_through(trial, stream, keep=True if short else set(cuts), endings=not short)
         if not np.isfinite(run.shaped).all():
             if trial.may_overflow(steps, size):
                 return
@@ -36,6 +37,7 @@ def examine(trial: Trial, stream: Stream) -> None:
         check_zero_sum(trial, stream, run)
         check_purity(trial, stream, run)
         check_law(trial, stream, run, cuts)
+        check_each_step(trial, stream, run)
         check_debt(trial, stream, run, cuts)
         check_rollouts(trial, stream, run)
     except OverflowError:
@@ -93,6 +95,12 @@ def check_purity(trial: Trial, stream: Stream, run: Run) -> None:
             b = int(np.flatnonzero(again != run.shaped[t])[0])
             what = "asked again with the same state and reward, update pays something else: it keeps hidden state"
             raise _broken(stream, "purity", t, b, float(again[b]), float(run.shaped[t, b]), what)
+    if len(stream.rewards) <= SHORT and not is_jax_namespace(trial.xp):
+        lent = step_through_borrowed(trial, stream)
+        if not np.array_equal(lent, run.shaped):
+            t, b = (int(x) for x in np.argwhere(lent != run.shaped)[0])
+            what = "it keeps an array it was given instead of a copy: callers use theirs again"
+            raise _broken(stream, "purity", t, b, float(lent[t, b]), float(run.shaped[t, b]), what)
 
 
 def check_law(trial: Trial, stream: Stream, run: Run, cuts: list[int]) -> None:
@@ -113,6 +121,29 @@ def check_law(trial: Trial, stream: Stream, run: Run, cuts: list[int]) -> None:
                 )
                 whole = stream.rows(slice(0, t)).followed_by(way)
                 raise _broken(whole, "the law", t, b, float(tail[b]), float(first[b]), what)
+
+
+def check_each_step(trial: Trial, stream: Stream, run: Run) -> None:
+    """What is paid for ending now is what is paid for one more step and ending then.
+
+        E_t = F'_t + γE_{t+1},   E_t = −Debt_t what is paid if the episode ends at t
+
+    It is the law between neighbours: no discount hides what goes wrong late in a long episode.
+    """
+    B = stream.rewards.shape[1]
+    E = np.array([*map(trial.ending(B), run.states)]) if run.endings is None else run.endings
+    live, dones = stream.live, stream.dones
+    later = np.where(dones & live, 0.0, E[1:]) * np.where(live, trial.gamma, 1.0)
+    M = np.abs(stream.rewards).max(initial=0)
+    scale = np.abs(E[:-1]) + np.abs(run.shaped) + np.abs(later) + M
+    bad = np.argwhere(~(np.abs(E[:-1] - run.shaped - later) <= trial.epsilon * scale))
+    if len(bad):
+        t, b = (int(x) for x in bad[0])
+        what = (
+            f"ending at step {t} pays {E[t, b]:.6g}; going on pays {run.shaped[t, b]:.6g} and is then worth "
+            f"{later[t, b]:.6g}: not the same"
+        )
+        raise _broken(stream, "the law", t, b, float(run.shaped[t, b]), float(E[t, b] - later[t, b]), what)
 
 
 def check_debt(trial: Trial, stream: Stream, run: Run, cuts: list[int]) -> None:

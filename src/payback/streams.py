@@ -66,6 +66,7 @@ def small_streams(seed: int) -> Iterator[Stream]:
     yield _episodes("two environments that end in turn", rng, [[1, 6, 3], [4, 2, 4]], "normal")
     yield _episodes("environments with rewards of different size", rng, [[5, 5], [7, 3]], "columns")
     yield _episodes("tiny rewards", rng, [[6, 5]], "tiny")
+    yield _episodes("minute rewards", rng, [[6, 5]], "minute")
     yield _episodes("huge rewards", rng, [[6, 5], [11]], "huge")
     yield _episodes("enormous rewards", rng, [[4, 7]], "enormous")
     marked = _episodes("all rows marked as transitions, none as events", rng, [[4, 1, 6], [5, 6]], "normal")
@@ -113,9 +114,13 @@ def long_streams(seed: int) -> Iterator[Stream]:
         "a hundred episodes", rng, [rng.integers(1, 12, 150).tolist(), rng.integers(1, 30, 60).tolist()], "drifting"
     )
     yield _episodes("a long episode of drifting rewards", rng, [[2500, 1, 1200]], "drifting")
+    yield _episodes("more environments than anyone looks at", rng, [[1 + b % 4, 5, 3] for b in range(140)], "normal")
+    near = [[n + k for n in (32, 50, 64, 100, 128, 200, 256) for k in (-1, 0, 1)], [511, 512, 513, 999, 1000, 1001]]
+    yield _episodes("episodes about as long as round numbers", rng, near, "normal")
     many = [rng.integers(1, 25, 14).tolist() for _ in range(17)]
     yield _with_invalid(_episodes("many environments, rows that are no transition anywhere", rng, many, "normal"), rng)
-    yield _episodes("a very long episode", rng, [[9000, 5]], "normal")
+    yield _episodes("a thousand episodes", rng, [[1, 2, 1, 3] * 300], "normal")
+    yield _episodes("a very long episode", rng, [[12_000, 5]], "normal")
     yield _episodes("an episode longer than a 16-bit counter", rng, [[33_000, 5]], "negative")
 
 
@@ -154,6 +159,7 @@ def _rewards(rng: np.random.Generator, kind: str, T: int, B: int) -> np.ndarray:
         "sparse": np.where(rng.random((T, B)) < 0.2, 1 + normal, 0.0),
         "columns": normal * 10.0 ** np.arange(B),
         "tiny": 1e-9 * normal,
+        "minute": 1e-18 * normal,
         "huge": 1e6 * normal,
         "enormous": 1e12 * normal,
         "mixed": normal * 10.0 ** rng.integers(-6, 7, (T, B)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -55,9 +56,14 @@ class Trial:
 
     def init(self, B: int) -> State:
         """Return a new state for B environments."""
-        zeros = np.zeros(B)
-        example = constant(self.xp, zeros, self.example)
+        # An example gives shape, dtype and device; whoever keeps its values keeps these.
+        example = constant(self.xp, np.arange(1.0, B + 1), self.example)
         return self.transform.init(example)
+
+    def ending(self, B: int) -> Callable[[State], np.ndarray]:
+        """Return a function: what is paid, (B,), if all episodes end now, with no reward of their last step."""
+        nothing, now = self.floats(np.zeros(B)), self.flags(np.ones(B, dtype=bool))
+        return lambda state: as_numpy(self.transform.update(state, nothing, now)[1])
 
 
 def jitted(transform: RewardTransform, example: Array) -> RewardTransform:
@@ -82,9 +88,13 @@ class Run:
     """(T, B) float64."""
     states: list[State]
     """The state before each step, and after the last; only those asked for are kept, the others are None."""
+    endings: np.ndarray | None = None
+    """(T + 1, B) what would be paid if all episodes ended right there, where it was asked for."""
 
 
-def step_through(trial: Trial, stream: Stream, state: State | None = None, keep: Any = ()) -> Run:
+def step_through(
+    trial: Trial, stream: Stream, state: State | None = None, keep: Any = (), endings: bool = False
+) -> Run:
     """Step through a stream; hold the transform to its shapes, and its answers to being its own.
 
     `keep` are the steps whose state is wanted (all of them with `keep=True`).
@@ -92,14 +102,17 @@ def step_through(trial: Trial, stream: Stream, state: State | None = None, keep:
     T, B = stream.rewards.shape
     state = trial.init(B) if state is None else state
     states: list[State] = []
-    answers, copies = [], np.empty((T, B))
+    answers, copies, ended = [], np.empty((T, B)), np.empty((T + 1, B))
     update = trial.transform.update
     rewards: Array = trial.floats(stream.rewards)
     dones: Any = trial.flags(stream.dones.copy())
+    end_now = trial.ending(B)
     given = (("valid", stream.valid), ("settle", stream.settle))
     flags: dict[str, Any] = {name: trial.flags(f) for name, f in given if f is not None}
     for t in range(T):
         states.append(state if keep is True or t in keep else None)
+        if endings:
+            ended[t] = end_now(state)
         state, shaped = update(state, rewards[t], dones[t], **{name: f[t] for name, f in flags.items()})
         if tuple(np.shape(shaped)) != (B,):
             what = f"update returned an array of shape {np.shape(shaped)} for {B} environments; one step has one each"
@@ -112,7 +125,27 @@ def step_through(trial: Trial, stream: Stream, state: State | None = None, keep:
         if not np.array_equal(as_numpy(answers[t]), copies[t], equal_nan=True):
             what = f"what was paid at step {t} is changed by later steps: update returns memory that it uses again"
             raise LawBroken(what, law="purity", rewards=stream.rewards, step=t)
-    return Run(copies, states)
+    if endings:
+        ended[T] = end_now(state)
+    return Run(copies, states, ended if endings else None)
+
+
+def step_through_borrowed(trial: Trial, stream: Stream) -> np.ndarray:
+    """Step through a stream as a caller who overwrites the arrays it has lent, right after each step."""
+    state, shaped = trial.init(stream.rewards.shape[1]), np.empty(stream.rewards.shape)
+    columns = (stream.dones, stream.valid, stream.settle)
+    lent: list[Any] = [
+        trial.floats(stream.rewards.copy()),
+        *(None if x is None else trial.flags(x.copy()) for x in columns),
+    ]
+    for t in range(len(shaped)):
+        rows = [None if x is None else x[t] for x in lent]
+        state, paid = trial.transform.update(state, *rows)
+        shaped[t] = as_numpy(paid)
+        for row in rows:
+            if row is not None:
+                row[:] = -7
+    return shaped
 
 
 def roll_through(trial: Trial, stream: Stream, cuts: list[int]) -> Run:

@@ -3,7 +3,7 @@ import pytest
 
 import payback
 from payback.audit import audit
-from payback.audit_scan import segment_sums
+from payback.audit_scan import CHUNK, segment_sums
 
 GAMMA = 0.97
 B, T = 5, 400
@@ -71,22 +71,46 @@ def test_scan_in_batches_is_the_same_as_at_once() -> None:
         part, ends = shaped[t : t + n], dones[t : t + n]
         scan.feed(np.repeat(np.arange(B), len(part)), part.T.reshape(-1), ends.T.reshape(-1))
         t += n
-    found = scan.judge(lambda wanted: [(np.zeros(1), None) for _ in wanted], (0.0, 0.0), 1e-5, 5).episodes
+    found = scan.judge(lambda wanted: [(np.zeros(1), None) for _ in wanted], lambda: (0.0, 0.0), 1e-5, 5).episodes
     order, other = (np.lexsort((e.first, e.environment)) for e in (found, at_once.episodes))
     for mine, theirs in zip(found, at_once.episodes, strict=True):
         np.testing.assert_allclose(mine[order], theirs[other], atol=1e-9)
 
 
 @pytest.mark.parametrize("gamma", [1.0, 0.999, 0.9, 0.5, 0.05])
-def test_segment_sums(gamma) -> None:
+@pytest.mark.parametrize("segments", [900, 20_000])
+def test_segment_sums(gamma, segments) -> None:
     rng = np.random.default_rng(0)
-    x = rng.normal(size=200_000).astype(np.float32)
-    starts = np.unique(np.concatenate(([0], rng.integers(0, len(x), 900), [5, 6, 7, 4096, 65536, len(x) - 1])))
+    x = (rng.normal(size=100_000) * 10.0 ** rng.integers(-6, 7, 100_000)).astype(np.float32)
+    cuts = [5, 6, 7, 4096, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, len(x) - 1]
+    starts = np.unique(np.concatenate(([0], rng.integers(0, len(x), segments), cuts)))
     found = segment_sums(x, starts, gamma)
     for k, part in enumerate(np.split(x.astype(np.float64), starts[1:])):
         weight = gamma ** np.arange(len(part))
         assert found.leak[k] == pytest.approx(weight @ part, abs=1e-9 * (weight @ np.abs(part)))
         assert found.size[k] == pytest.approx(weight @ np.abs(part), rel=1e-9)
+
+
+def plain_episodes(shaped, dones, gamma):
+    """Every finished episode of a block: (environment, first, length, leak, size), one at a time."""
+    for b in range(shaped.shape[1]):
+        first, leak, size = 0, 0.0, 0.0
+        for t in range(len(shaped)):
+            leak += gamma ** (t - first) * float(shaped[t, b])
+            size += gamma ** (t - first) * abs(float(shaped[t, b]))
+            if dones[t, b]:
+                yield b, first, t + 1 - first, leak, size
+                first, leak, size = t + 1, 0.0, 0.0
+
+
+@pytest.mark.parametrize("length", [1, 2, 10, 300])
+def test_episodes_are_those_of_a_plain_loop(length) -> None:
+    rng = np.random.default_rng(length)
+    shaped, dones = rng.normal(size=(700, B)).astype(np.float32), rng.random((700, B)) < 1 / length
+    dones[-1, 1:3] = True
+    expected = np.array(list(plain_episodes(shaped, dones, GAMMA))).T
+    for found, column in zip(audit(shaped, dones, GAMMA).episodes, expected, strict=True):
+        np.testing.assert_allclose(found, column, atol=1e-9)
 
 
 def test_wrong_gamma_is_named() -> None:
@@ -167,10 +191,11 @@ def test_one_step_episodes_are_named() -> None:
         (([1.0], [True, False]), "dones has shape"),
         ((["a"], [True]), "not numbers"),
         (([1.0, np.nan, 0.0], [False, False, True]), "row 1"),
+        (([0.0, 1e308, 1e308, 1e308], [True, False, False, True]), "row 1 .* overflows"),
     ],
 )
 def test_bad_input_gets_a_sentence(arguments, message) -> None:
     with pytest.raises(ValueError, match=message):
-        audit(*arguments, GAMMA)
+        audit(*arguments, GAMMA)  # pyright: ignore[reportCallIssue]
     with pytest.raises(ValueError, match="gamma must lie"):
         audit([0.0], [True], 1.5)

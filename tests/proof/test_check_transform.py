@@ -10,6 +10,7 @@ from payback import LawBroken
 from payback.check import check_transform
 
 from .faults import BLACK_BOXES, FAULTS, GAMMA, each, plain, wrong_gamma
+from .rare_faults import RARE
 
 OURS = {
     "pbim": payback.pbim(GAMMA),
@@ -38,10 +39,10 @@ def test_what_keeps_the_law_passes_at_every_gamma(gamma: float) -> None:
         check_transform(shaper, gamma, seconds=0.5)
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", [*FAULTS, *RARE])
 def test_every_planted_fault_is_caught_with_a_small_example(name: str) -> None:
     with pytest.raises(LawBroken) as caught:
-        check_transform(FAULTS[name], GAMMA)
+        check_transform((FAULTS | RARE)[name], GAMMA)
     found = caught.value
     assert found.law is not None
     if found.law in ("zero sum", "invalid rows"):
@@ -117,6 +118,27 @@ def test_the_counter_example_of_a_rare_fault_is_cut_down() -> None:
         check_transform(FAULTS["state leaks from long episodes only"], GAMMA)
     assert caught.value.rewards is not None
     assert caught.value.rewards.size <= 450
+
+
+def test_what_goes_wrong_late_in_a_long_episode_is_named_by_its_step() -> None:
+    with pytest.raises(LawBroken, match="ending at step 9999 pays") as caught:
+        check_transform(RARE["forgets every 10000 steps"], GAMMA)
+    assert caught.value.step == 9999
+
+
+def test_a_centre_that_counts_the_reward_itself_keeps_the_law() -> None:
+    """F̄ may be any causal number: what is lent is G = F − F̄, and that is repaid."""
+    match = payback.match_after(GAMMA, 3)
+
+    def update(state, reward, done, valid=None, settle=None):
+        live = np.ones(len(reward), dtype=bool) if valid is None else valid
+        inner, total, count = state
+        total, count = total + reward[live].sum(), count + live.sum()
+        inner, shaped = match.update(inner, reward - (total / max(count, 1)).astype(reward.dtype), done, valid, settle)
+        return (inner, total, count), shaped
+
+    init = lambda example: (match.init(example), np.zeros((), example.dtype), 0)  # noqa: E731
+    check_transform(payback.RewardTransform(init, update), GAMMA, seconds=1)
 
 
 def test_a_transform_of_another_gamma_is_refused_by_name() -> None:
