@@ -31,7 +31,8 @@ class RunCommand:
     experiment: Annotated[Positional[str], arg(metavar="EXPERIMENT")]
     """What to run: cliff, long-cliff or doorkey (see `payback list`)."""
     schemes: Annotated[tuple[str, ...], arg(metavar="SCHEME ...", help_behavior_hint="(default: all eight)")] = ()
-    """Which reward schemes: none im pbim pbim-raw grm-1 grm-1-raw grm-10 grm-10-raw."""
+    """Which reward schemes: none im pbim pbim-raw grm-1 grm-1-raw grm-10 grm-10-raw; beyond the paper also grm-3 grm-30
+    grm-100 even-10 geometric-0.9 when."""
     seeds: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: cliffs 10, doorkey 3)")] = None
     """How many seeds, counted from 0."""
     settings: Annotated[tuple[str, ...], arg(metavar="SETTING ...", help_behavior_hint="(default: all)")] = ()

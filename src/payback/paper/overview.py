@@ -11,7 +11,7 @@ from payback.paper.engines.local import cores
 from payback.paper.experiments.plan import Experiment
 from payback.paper.mistake import Mistake
 from payback.paper.runner import Request
-from payback.paper.schemes import SCHEMES
+from payback.paper.schemes import OTHERS, SCHEMES
 
 
 def show(out: Path, console: Console) -> None:
@@ -25,6 +25,7 @@ def show(out: Path, console: Console) -> None:
             table.add_row(*_row(experiment, ablation, out))
     console.print(table)
     console.print(f"schemes: {' '.join(SCHEMES)}", highlight=False)
+    console.print(f"beyond the paper, by name: {' '.join(OTHERS)}", highlight=False)
     console.print(f"records: {out}", markup=False, highlight=False)
 
 
