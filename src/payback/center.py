@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -79,6 +80,9 @@ def center(horizon: float | None = None) -> RewardTransform:
             xp = namespace(reward)
             reward = as_floats(xp, reward, float_dtype(xp, reward))
         xp, reward, done, valid = read_step("center", reward, reward, done, valid)
+        return step(xp, state, reward, valid)
+
+    def step(xp: Any, state: CenterState, reward: Array, valid: Array | None) -> tuple[CenterState, Array]:
         mean = _cast(xp, state.mean, reward.dtype)
         shaped, seen = reward - mean, reward.shape[0]
         if valid is not None:
@@ -87,6 +91,17 @@ def center(horizon: float | None = None) -> RewardTransform:
         wide = state.mean.dtype
         excess = _sum(xp, shaped, wide) + seen * (_cast(xp, mean, wide) - state.mean)
         return _advance(state, seen, excess, fade), shaped
+
+    def quick(state: CenterState, reward: np.ndarray, done: np.ndarray | None) -> tuple[CenterState, np.ndarray] | None:
+        if type(state) is not CenterState or type(state.mean) is not np.float64 or state.fade != fade:
+            return None
+        if reward.dtype == np.float64 and len(reward):
+            shaped = reward - state.mean
+            state = _advance(state, len(reward), np.add.reduce(shaped), fade)
+        else:
+            state, shaped = step(np, state, reward, None)
+        # Where F − F̄ overflows, so does the mean.
+        return (state, shaped) if math.isfinite(state.mean) else None
 
     def rollout(
         state: CenterState, rewards: Array, dones: Array, valid: Array | None, settle: Array | None
@@ -103,7 +118,7 @@ def center(horizon: float | None = None) -> RewardTransform:
         count = state.count + seen.sum()
         return CenterState(count, weights[-1], means[-1], np.float64(0), state.fade, state.merges), shaped
 
-    return RewardTransform(init, update, rollout=rollout)
+    return RewardTransform(init, update, rollout=rollout, quick=quick)
 
 
 def merge_centers(common: CenterState, *later: CenterState) -> CenterState:

@@ -73,6 +73,18 @@ def read_step(
     return xp, reward, done, valid
 
 
+def is_plain_step(reward: Array, done: Array) -> bool:
+    """Whether these are finite NumPy floats and flags of one shape: what a chain needs to read only once."""
+    return (
+        type(reward) is type(done) is np.ndarray
+        and reward.dtype.kind == "f"
+        and done.dtype == np.bool_
+        and reward.ndim == 1
+        and reward.shape == done.shape
+        and all_finite(reward)
+    )
+
+
 def read_flags(name: str, what: str, flags: Array, like: Array) -> Array:
     """Return booleans of the shape and library of `like`."""
     xp = namespace(flags, like)

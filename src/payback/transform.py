@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from payback.arrays import Array, as_floats, dtype_for, float_dtype, namespace
-from payback.inputs import read_flags, read_step
+from payback.inputs import is_plain_step, read_flags, read_step
 
 State = Any
 """A transform's state: a NamedTuple of arrays, or a tuple of states for a chain."""
@@ -50,6 +50,9 @@ class RewardTransform(NamedTuple):
     """A fast form of `update` over (T, B) blocks; may return NotImplemented, and the block is stepped through."""
     parts: tuple[RewardTransform, ...] = ()
     """A chain's members, in order."""
+    quick: Callable[[State, Array, Array | None], tuple[State, Array] | None] | None = None
+    """(state, reward, done): `update` for a step that `is_plain_step`, `done` being None where no episode ends. Returns
+    None where the state does not fit, for `update` to say why."""
 
 
 def chain(*transforms: RewardTransform) -> RewardTransform:
@@ -86,6 +89,10 @@ def chain(*transforms: RewardTransform) -> RewardTransform:
         state: State, reward: Array, done: Array, valid: Array | None = None, settle: Array | None = None
     ) -> tuple[State, Array]:
         read_chain_state(state, len(transforms))
+        if quick is not None and valid is None and is_plain_step(reward, done):
+            step = quick(state, reward, done if np.count_nonzero(done) else None)
+            if step is not None:
+                return step
         reward = _as_state_floats(state, reward)
         states = []
         for part, part_state in zip(transforms, state, strict=True):
@@ -93,24 +100,26 @@ def chain(*transforms: RewardTransform) -> RewardTransform:
             states.append(part_state)
         return tuple(states), reward
 
+    quick = _quick_chain([part.quick for part in transforms])
     factors = [part.factor for part in transforms]
     whole = math.prod(f for f in factors if f is not None)
     if not matches:
         constant = None if None in factors else whole
-        return RewardTransform(init, update, factor=constant, parts=transforms)
+        return RewardTransform(init, update, factor=constant, parts=transforms, quick=quick)
 
     at = matches[0]
     match, after = transforms[at], math.prod(f for f in factors[at + 1 :] if f is not None)
 
     def owed_of(state: State) -> Array:
         read_chain_state(state, len(transforms))
-        return after * owed(match, state[at])
+        debt = owed(match, state[at])
+        return debt if after == 1 else after * debt
 
     def drop_from(state: State, where: Array) -> State:
         return (*state[:at], drop(match, state[at], where)[0], *state[at + 1 :])
 
     return RewardTransform(
-        init, update, gamma=match.gamma, owed=owed_of, drop=drop_from, carries=match.carries, parts=transforms
+        init, update, match.gamma, owed=owed_of, drop=drop_from, carries=match.carries, parts=transforms, quick=quick
     )
 
 
@@ -183,6 +192,24 @@ def read_chain_state(state: State, length: int) -> None:
             f"chain of {length} transforms was given a state of another transform ({type(state).__name__}); "
             "use the state that this chain's init or update returned"
         )
+
+
+def _quick_chain(quicks: list[Any]) -> Callable[[State, Array, Array | None], tuple[State, Array] | None] | None:
+    """Feed a plain step through the quick forms, where every member has one."""
+    if None in quicks:
+        return None
+
+    def quick(state: State, reward: Array, done: Array | None) -> tuple[State, Array] | None:
+        states = []
+        for part, part_state in zip(quicks, state, strict=True):
+            step = part(part_state, reward, done)
+            if step is None:
+                return None
+            states.append(step[0])
+            reward = step[1]
+        return tuple(states), reward
+
+    return quick
 
 
 def _as_state_floats(state: State, reward: Array) -> Array:

@@ -41,6 +41,7 @@ def window_match(name: str, gamma: float, shares: np.ndarray) -> RewardTransform
         interest = gamma ** -np.arange(1.0, W + 1)
         left = np.cumsum(shares[::-1])[::-1]
         due_and_rest = np.stack([interest * shares, interest * left])
+    due_soon = due_and_rest[0]
 
     def init(example: Array) -> WindowState:
         xp = namespace(example)
@@ -66,9 +67,10 @@ def window_match(name: str, gamma: float, shares: np.ndarray) -> RewardTransform
         _fits(name, state, W)
         xp, reward, done, valid = read_step(name, state.loans, reward, done, valid)
         if xp is np and W and valid is None and not np.count_nonzero(done):
-            # The common step: no end, nothing to settle.
-            shaped = reward - _weigh(xp, due_and_rest[0], state.loans)
-            return WindowState(np.concatenate((reward[None], state.loans[:-1]))), shaped
+            return common_step(state, reward)
+        return step(xp, state, reward, done, valid)
+
+    def step(xp: Any, state: WindowState, reward: Array, done: Array, valid: Array | None) -> tuple[WindowState, Array]:
         due, rest = _weigh(xp, due_and_rest, state.loans)
         shaped = xp.where(done, -rest, reward - due) if W else xp.zeros_like(reward)
         loans = xp.concat((reward[None], state.loans))[:W]
@@ -79,6 +81,17 @@ def window_match(name: str, gamma: float, shares: np.ndarray) -> RewardTransform
                 xp.where(valid, loans, state.loans),
             )
         return WindowState(loans), shaped
+
+    def common_step(state: WindowState, reward: np.ndarray) -> tuple[WindowState, np.ndarray]:
+        """No end, nothing to settle."""
+        shaped = reward - _weigh(np, due_soon, state.loans)
+        return WindowState(np.concatenate((reward[None], state.loans[:-1]))), shaped
+
+    def quick(state: WindowState, reward: np.ndarray, done: np.ndarray | None) -> tuple[WindowState, np.ndarray] | None:
+        fits = type(state) is WindowState and type(state.loans) is np.ndarray
+        if not fits or state.loans.dtype != reward.dtype or state.loans.shape != (W, len(reward)):
+            return None
+        return step(np, state, reward, done, None) if done is not None else common_step(state, reward)
 
     def owed(state: WindowState) -> Array:
         read_state(name, state, WindowState)
@@ -109,7 +122,9 @@ def window_match(name: str, gamma: float, shares: np.ndarray) -> RewardTransform
             return NotImplemented
         return WindowState(loans), shaped
 
-    return RewardTransform(init, update, gamma=gamma, owed=owed, drop=drop, carries=True, rollout=rollout)
+    return RewardTransform(
+        init, update, gamma, owed=owed, drop=drop, carries=True, rollout=rollout, quick=quick if W else None
+    )
 
 
 def _weigh(xp: Any, weights: np.ndarray, loans: Array) -> Array:
@@ -117,9 +132,10 @@ def _weigh(xp: Any, weights: np.ndarray, loans: Array) -> Array:
 
     Not a matrix product outside NumPy: accelerators round its inputs to bfloat16 or TF32 by default.
     """
-    weights = constant(xp, weights, loans)
+    if xp is not np or weights.dtype != loans.dtype:
+        weights = constant(xp, weights, loans)
     if xp is np:
-        return weights @ loans
+        return weights.dot(loans)  # the numbers of `@`, in half its time for a few environments
     return xp.sum(weights[..., None] * loans, axis=-2)
 
 

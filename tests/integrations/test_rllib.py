@@ -127,7 +127,7 @@ def test_another_gamma_is_refused(config):
         config(payback.grm(0.99, 3)).build_algo()
 
 
-def test_remote_runners_share_the_mean(config):
+def test_remote_runners_share_the_mean(config, tmp_path):
     algorithm = config(payback.grm(GAMMA, 3), runners=2, log=()).build_algo()
     for _ in range(2):
         algorithm.train()
@@ -139,6 +139,52 @@ def test_remote_runners_share_the_mean(config):
     assert centers[0] == centers[1]
     assert centers[0][0] >= 2 * 48
     assert centers[0][1] > 0
+    sampled = algorithm.metrics.peek(("env_runners", "num_env_steps_sampled_lifetime"))
+    assert centers[0][0] == sampled, "each reward counts once, however often F̄ is merged"
+    path = algorithm.save_to_path(str(tmp_path))
+    algorithm.stop()
+    again = type(algorithm).from_checkpoint(path)
+    again.train()
+    counts = again.env_runner_group.foreach_env_runner(
+        lambda runner: int(runner.shaping.state[0].count), local_env_runner=False
+    )
+    assert counts == [again.metrics.peek(("env_runners", "num_env_steps_sampled_lifetime"))] * 2
+    again.stop()
+
+
+@pytest.mark.parametrize("way", ["from_checkpoint", "restore"])
+def test_checkpoints_carry_the_mean(config, way, tmp_path):
+    algorithm = config(payback.grm(GAMMA, 3), log=()).build_algo()
+    algorithm.train()
+    before = centers_of(algorithm.env_runner.shaping.state)[0]
+    assert before.mean > 0
+    path = algorithm.save(str(tmp_path)).checkpoint.path
+    if way == "restore":
+        again = config(payback.grm(GAMMA, 3), log=()).build_algo()
+        again.restore(path)
+    else:
+        again = type(algorithm).from_checkpoint(path)
+    assert again.env_runner.shaping_means == [before]
+    again.train()
+    sampled = again.metrics.peek(("env_runners", "num_env_steps_sampled_lifetime"))
+    assert int(centers_of(again.env_runner.shaping.state)[0].count) == sampled > int(before.count)
+    again.save(str(tmp_path / "again"))
+    for one in (algorithm, again):
+        one.stop()
+
+
+def test_an_observed_debt_is_refused():
+    with pytest.raises(ValueError, match=r"observe_debt is refused for RLlib.*gymnasium\.ShapeReward"):
+        ShapeReward("novelty", payback.grm(GAMMA, 3), observe_debt=True)
+
+
+def test_the_readme_shows_a_config_that_trains(config, readme_block, distance):
+    names = {"config": config(payback.grm(GAMMA, 3)).callbacks([]), "novelty": distance}
+    exec(readme_block("RLlib"), {"partial": partial, "payback": payback, **names})
+    algorithm = names["config"].build_algo()
+    assert algorithm.config.gamma == 0.99
+    assert "extrinsic_return_mean" in algorithm.train()["env_runners"]
+    assert np.any(algorithm.env_runner.shaping.owed != 0)
     algorithm.stop()
 
 

@@ -46,32 +46,52 @@ class Account:
         """Episodes that were reset before they ended, with a debt."""
         self.dropped = np.zeros(num_envs)
         """What those episodes owed, summed per environment."""
+        self._never = np.zeros(num_envs, dtype=bool)
         self._said = False
-        self._update, self._owed = transform.update, transform.owed
+        self._update, self._quick, self._owed = transform.update, transform.quick, transform.owed
 
     def step(
         self,
         reward: np.ndarray,
-        terminated: np.ndarray,
-        truncated: np.ndarray,
+        terminated: np.ndarray | None,
+        truncated: np.ndarray | None,
         valid: np.ndarray | None = None,
         settle: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Return F'_t for F_t = `reward`; all are (B,)."""
+        """Return F'_t for F_t = `reward`, finite float64; all are (B,).
+
+        `terminated` and `truncated` may be None where no episode ends in that way.
+        """
         self.steps += 1
-        done = terminated | truncated if self.settles else terminated
-        self.state, shaped = self._update(self.state, reward, done, valid, settle)
-        if self._owed is not None:
-            self.owed = self.ending = self._owed(self.state)
-        if not self.settles and self._owed is not None:
-            cut = truncated & ~terminated
+        done = terminated
+        if truncated is not None and self.settles:
+            done = truncated if terminated is None else terminated | truncated
+        step = None if valid is not None else self._take(reward, done)
+        if step is None:
+            step = self._update(self.state, reward, self._never if done is None else done, valid, settle)
+        self.state, shaped = step
+        if self._owed is None:
+            return shaped
+        self.owed = self.ending = self._owed(self.state)
+        if truncated is not None and not self.settles:
+            cut = truncated if terminated is None else truncated & ~terminated
             if np.count_nonzero(cut):
                 self._forget(cut if valid is None else cut & valid)
         return shaped
 
+    def _take(self, reward: np.ndarray, done: np.ndarray | None) -> tuple[Any, np.ndarray] | None:
+        """Take the transform's short way, if it has one: the reward need not be read again."""
+        if self._quick is None:
+            return None
+        if done is not None:
+            if done.dtype != np.bool_ or done.shape != reward.shape:
+                return None
+            done = done if np.count_nonzero(done) else None
+        return self._quick(self.state, reward, done)
+
     def ends(self, terminated: np.ndarray, truncated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (terminated, truncated) as the learner must see them: never settle *and* bootstrap."""
-        if not self.settles or not truncated.any():
+        if not self.settles or not np.count_nonzero(truncated):
             return terminated, truncated
         if not self._said:
             self._said = True
@@ -148,14 +168,7 @@ def ask(intrinsic: Callable[..., Any], num_envs: int, step: int, *transition: An
 
 def read_intrinsic(values: Any, num_envs: int, step: int, valid: np.ndarray | None = None) -> np.ndarray:
     """Return F as float64 of shape (B,), or say which environment's is wrong, and at which step."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-    try:
-        F = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"the intrinsic reward at step {step} is a {type(values).__name__}, not an array of {num_envs} numbers"
-        ) from None
+    F = values if type(values) is np.ndarray and values.dtype == np.float64 else _as_floats(values, num_envs, step)
     if F.shape != (num_envs,):
         raise ValueError(
             f"the intrinsic reward at step {step} has shape {F.shape}, not ({num_envs},); "
@@ -169,3 +182,14 @@ def read_intrinsic(values: Any, num_envs: int, step: int, valid: np.ndarray | No
                 f"the intrinsic reward of environment {k} at step {step} is {F[k]}; mend it before it is shaped"
             )
     return F
+
+
+def _as_floats(values: Any, num_envs: int, step: int) -> np.ndarray:
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"the intrinsic reward at step {step} is a {type(values).__name__}, not an array of {num_envs} numbers"
+        ) from None

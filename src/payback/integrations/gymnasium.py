@@ -62,7 +62,8 @@ class ShapeVectorReward(VectorWrapper):
         self._obs: Any = None
         self._all = np.ones(env.num_envs, dtype=bool)
         self._all.flags.writeable = False
-        self._resetting: np.ndarray | None = None
+        self._valid: np.ndarray | None = None
+        """Which rows of the next step are transitions; None if all are."""
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Reset all environments, or those of `options["reset_mask"]`; the debts of open episodes are dropped."""
@@ -70,7 +71,7 @@ class ShapeVectorReward(VectorWrapper):
         mask = None if options is None else options.get("reset_mask")
         obs, info = self.env.reset(seed=seed, options=options)
         self.account.reset(mask)
-        self._resetting = None if mask is None or self._resetting is None else self._resetting & ~mask
+        self._valid = None if mask is None or self._valid is None else self._valid | mask
         self._obs = self._keep(obs)
         return with_debt(obs, self.account.owed) if self._observe else obs, info
 
@@ -79,23 +80,24 @@ class ShapeVectorReward(VectorWrapper):
         obs, reward, terminated, truncated, info = self.env.step(actions)
         if self._obs is None:
             raise RuntimeError("ShapeVectorReward: call reset before the first step")
-        ended = terminated | truncated
+        cut = truncated if np.count_nonzero(truncated) else None
+        ended = terminated if cut is None else terminated | truncated
         ended = ended if np.count_nonzero(ended) else None
-        valid = None if self._resetting is None else ~self._resetting
+        valid = self._valid
         resets = ended if self._mode is AutoresetMode.SAME_STEP else None
         F = self._read(self._intrinsic, actions, obs, info, valid, resets)
         event = None
         if self._event is not None:
             event = self._read(self._event, actions, obs, info, valid, resets).astype(bool)
-        shaped = self.account.step(F, terminated, truncated, valid, event)
+        shaped = self.account.step(F, None if ended is None else terminated, cut, valid, event)
         info.update(extrinsic=reward, intrinsic=F, shaped=shaped, owed=self.account.ending, truncated=truncated)
-        self._resetting = ended if self._mode is AutoresetMode.NEXT_STEP else None
+        self._valid = ~ended if ended is not None and self._mode is AutoresetMode.NEXT_STEP else None
         self._obs = self._keep(obs)
         if self._observe:
             obs = with_debt(obs, self.account.ending if resets is None else self.account.owed)
             if resets is not None:
                 _add_debt_to_final(info["final_obs"], self.account.ending, resets)
-        if ended is not None:
+        if cut is not None:
             terminated, truncated = self.account.ends(terminated, truncated)
         return obs, reward + shaped, terminated, truncated, info
 

@@ -7,7 +7,8 @@ one, and settle debts that are not due. Loans live as long as their episode, ove
 Evaluation is not shaped. `episode_return_mean` is the shaped return; the extrinsic one is reported as
 `extrinsic_return_mean` beside it. Each step's info has extrinsic, intrinsic, shaped, owed and the original truncated.
 
-With several environment runners F̄ is merged after each training iteration and handed back to all of them.
+With several environment runners F̄ is merged after each training iteration and handed back to all of them. It is part
+of the algorithm's state and so of its checkpoints; open episodes, and with them their loans, are not.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 from ray.rllib.callbacks.callbacks import RLlibCallback
 from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 
-from payback.center import CenterState, merge_centers
+from payback.center import CenterState, center, merge_centers
 from payback.integrations.account import Account, ShapingWarning, ask, read_intrinsic
 from payback.transform import RewardTransform
 
@@ -29,6 +30,8 @@ Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
 """(obs, action, next_obs, info) → (1,) on batches of one, or the name of an info key."""
 
 METRIC = "extrinsic_return_mean"
+COMPONENT = "shaping"
+"""The name of F̄ in an algorithm's state."""
 
 
 class ShapeReward(RLlibCallback):
@@ -36,19 +39,31 @@ class ShapeReward(RLlibCallback):
 
     `on_truncation="settle"` collects the debt at a time limit and marks the episode as terminated; "carry" leaves the
     debt to the bootstrapped value. Another γ than the algorithm's is refused when it is built; `strict=False` warns.
+    `observe_debt` is refused: RLlib makes the next observation ready for the module before it calls back.
     """
 
     def __init__(
-        self, intrinsic: Source, transform: RewardTransform, on_truncation: str = "settle", strict: bool = True
+        self,
+        intrinsic: Source,
+        transform: RewardTransform,
+        on_truncation: str = "settle",
+        strict: bool = True,
+        observe_debt: bool = False,
     ):
         super().__init__()
+        if observe_debt:
+            raise ValueError(
+                "observe_debt is refused for RLlib, where a step's observation goes to the module before callbacks "
+                "hear of the step: the debt would come one step late; shape inside the environment instead, with "
+                "payback.integrations.gymnasium.ShapeReward(..., observe_debt=True)"
+            )
         self.intrinsic, self.transform, self.on_truncation, self.strict = intrinsic, transform, on_truncation, strict
         self.account: Account | None = None
         self._returns = np.zeros(0)
         self._common: list[CenterState] | None = None
 
     def on_algorithm_init(self, *, algorithm: Any, metrics_logger: Any = None, **kwargs: Any) -> None:
-        """Compare the algorithm's γ with the loans'."""
+        """Compare the algorithm's γ with the loans', and make F̄ a part of its checkpoints."""
         learner, loans = algorithm.config.gamma, self.transform.gamma
         if loans is not None and learner != loans:
             problem = (
@@ -58,6 +73,7 @@ class ShapeReward(RLlibCallback):
             if self.strict:
                 raise ValueError(f"{problem}; to go on all the same use ShapeReward(..., strict=False)")
             warnings.warn(problem, ShapingWarning, stacklevel=2)
+        _save_with(algorithm, self)
 
     def on_episode_start(self, *, episode: Any, env_runner: Any = None, env_index: int, **kwargs: Any) -> None:
         """Open the episode's account; what an episode that never ended still owed is dropped and counted."""
@@ -97,19 +113,28 @@ class ShapeReward(RLlibCallback):
 
     def on_train_result(self, *, algorithm: Any, result: dict, **kwargs: Any) -> None:
         """Merge F̄ over the environment runners and hand it back to them."""
-        group = algorithm.env_runner_group
+        self.merge(algorithm.env_runner_group)
+
+    def merge(self, group: Any) -> list[CenterState]:
+        """Return F̄ over all environment runners, after handing it to them where there are several."""
         later = [centers for centers in group.foreach_env_runner(_centers, local_env_runner=False) if centers]
         if not later:
-            return
+            return _centers(group.local_env_runner) or self._common or []
         if self._common is None:
             self._common = centers_of(self.transform.init(np.zeros(1)))
         self._common = [merge_centers(common, *states) for common, *states in zip(self._common, *later, strict=True)]
-        common = self._common
-        group.foreach_env_runner(lambda runner: _set_centers(runner, common), local_env_runner=False)
+        self.hand_out(group, self._common)
+        return self._common
+
+    def hand_out(self, group: Any, centers: list[CenterState]) -> None:
+        """Give F̄ to all environment runners, also to those that have not begun to sample."""
+        self._common = centers
+        group.foreach_env_runner(lambda runner: _set_centers(runner, centers))
 
     def _open(self, env_runner: Any) -> Account:
         if self.account is None:
             self.account = env_runner.shaping = Account(self.transform, env_runner.num_envs, self.on_truncation)
+            self.account.state = with_centers(self.account.state, getattr(env_runner, "shaping_means", []))
             self._returns = np.zeros(env_runner.num_envs)
         return self.account
 
@@ -139,12 +164,12 @@ def centers_of(state: Any) -> list[CenterState]:
 
 
 def with_centers(state: Any, centers: list[CenterState]) -> Any:
-    """Return the state with its F̄ replaced, in order."""
+    """Return the state with its F̄ replaced, in order, as far as there are new ones."""
     left = iter(centers)
 
     def replace(part: Any) -> Any:
         if isinstance(part, CenterState):
-            return next(left)
+            return next(left, part)
         return tuple(replace(x) for x in part) if type(part) is tuple else part
 
     return replace(state)
@@ -156,9 +181,32 @@ def _centers(env_runner: Any) -> list[CenterState]:
 
 
 def _set_centers(env_runner: Any, centers: list[CenterState]) -> None:
+    env_runner.shaping_means = centers
     account = getattr(env_runner, "shaping", None)
     if account is not None:
         account.state = with_centers(account.state, centers)
+
+
+def _center(row: list[float]) -> CenterState:
+    """One F̄ from the numbers of its fields: counts are integers, the rest float64."""
+    fresh = centers_of(center().init(np.zeros(1)))[0]
+    return CenterState(*(like.dtype.type(x) for like, x in zip(fresh, row, strict=True)))
+
+
+def _save_with(algorithm: Any, shaping: ShapeReward) -> None:
+    """Make F̄ a part of the algorithm's state, which is what its checkpoints hold; callbacks have no state of theirs."""
+    group, get_state, set_state = algorithm.env_runner_group, algorithm.get_state, algorithm.set_state
+
+    def get(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        means = [[x.item() for x in mean] for mean in shaping.merge(group)]
+        return {**get_state(*args, **kwargs), COMPONENT: means}
+
+    def put(state: dict[str, Any]) -> None:
+        set_state(state)
+        if COMPONENT in state:
+            shaping.hand_out(group, [_center(row) for row in state[COMPONENT]])
+
+    algorithm.get_state, algorithm.set_state = get, put
 
 
 def _batch(x: Any) -> Any:

@@ -71,20 +71,28 @@ class ShapeVecReward(VecEnvWrapper):
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Step all environments; the reward is r_t + F'_t."""
         obs, reward, done, infos = self.venv.step_wait()
-        ended = np.flatnonzero(done)
-        terminated, truncated = _split(done, infos, ended) if len(ended) else (done, done)
+        ended, terminated, truncated = [], None, None
+        if np.count_nonzero(done):
+            ended = np.flatnonzero(done).tolist()
+            terminated, truncated = _split(done, infos, ended)
         F = self._read(self._intrinsic, obs, infos, ended)
         event = None if self._event is None else self._read(self._event, obs, infos, ended).astype(bool)
         shaped = self.account.step(F, terminated, truncated, None, event)
         self._obs = obs
-        self._record(infos, reward, F, shaped, truncated)
-        if len(ended):
-            self._end(infos, ended, self.account.ends(terminated, truncated)[1])
+        cut = [False] * len(infos) if truncated is None else truncated.tolist()
+        _record(infos, reward.tolist(), F.tolist(), shaped.tolist(), self.account.ending.tolist(), cut)
+        if terminated is not None and truncated is not None:
+            bootstraps = self.account.ends(terminated, truncated)[1].tolist()
+            for k in ended:
+                infos[k]["TimeLimit.truncated"] = bootstraps[k]
         if self._observe:
+            for k in ended:
+                last = infos[k]["terminal_observation"]
+                infos[k]["terminal_observation"] = with_debt(last, self.account.ending[k])
             obs = with_debt(obs, self.account.owed)
         return obs, (reward + shaped).astype(reward.dtype), done, infos
 
-    def _read(self, source: Source, obs: Any, infos: list[dict[str, Any]], ended: np.ndarray) -> np.ndarray:
+    def _read(self, source: Source, obs: Any, infos: list[dict[str, Any]], ended: list[int]) -> np.ndarray:
         step = self.account.steps
         if isinstance(source, str):
             for k, info in enumerate(infos):
@@ -92,22 +100,9 @@ class ShapeVecReward(VecEnvWrapper):
                     raise KeyError(f"info has no {source!r} for environment {k} at step {step}")
             values = [info[source] for info in infos]
         else:
-            next_obs = _with_terminal(obs, infos, ended) if len(ended) else obs
+            next_obs = _with_terminal(obs, infos, ended) if ended else obs
             values = ask(source, self.num_envs, step, self._obs, self._actions, next_obs, infos)
         return read_intrinsic(values, self.num_envs, step)
-
-    def _record(self, infos: list[dict[str, Any]], *columns: np.ndarray) -> None:
-        lists = (column.tolist() for column in (*columns, self.account.ending))
-        for info, extrinsic, intrinsic, shaped, truncated, owed in zip(infos, *lists, strict=True):
-            info["extrinsic"], info["intrinsic"], info["shaped"] = extrinsic, intrinsic, shaped
-            info["owed"], info["truncated"] = owed, truncated
-
-    def _end(self, infos: list[dict[str, Any]], ended: np.ndarray, bootstraps: np.ndarray) -> None:
-        for k in ended:
-            infos[k]["TimeLimit.truncated"] = bool(bootstraps[k])
-            if self._observe:
-                last = infos[k]["terminal_observation"]
-                infos[k]["terminal_observation"] = with_debt(last, self.account.ending[k])
 
 
 class CheckShaping(BaseCallback):
@@ -190,14 +185,24 @@ def _problems(model: BaseAlgorithm, env: VecEnv) -> list[str]:
     return problems
 
 
-def _split(done: np.ndarray, infos: list[dict[str, Any]], ended: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (terminated, truncated): SB3 tells them apart in the infos only."""
+def _split(done: np.ndarray, infos: list[dict[str, Any]], ended: list[int]) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return (terminated, truncated or None where none is): SB3 tells them apart in the infos only."""
+    cut = [k for k in ended if infos[k].get("TimeLimit.truncated", False)]
+    if not cut:
+        return done, None
     truncated = np.zeros_like(done)
-    truncated[ended] = [infos[k].get("TimeLimit.truncated", False) for k in ended]
+    truncated[cut] = True
     return done & ~truncated, truncated
 
 
-def _with_terminal(obs: Any, infos: list[dict[str, Any]], ended: np.ndarray) -> Any:
+def _record(infos: list[dict[str, Any]], *columns: list[Any]) -> None:
+    """Write each environment's numbers into its info; keys set one by one are the cheapest way."""
+    for info, extrinsic, intrinsic, shaped, owed, truncated in zip(infos, *columns, strict=True):
+        info["extrinsic"], info["intrinsic"], info["shaped"] = extrinsic, intrinsic, shaped
+        info["owed"], info["truncated"] = owed, truncated
+
+
+def _with_terminal(obs: Any, infos: list[dict[str, Any]], ended: list[int]) -> Any:
     """Put the ended episodes' last observations in the place of the next ones' first."""
     if isinstance(obs, dict):
         obs = {key: values.copy() for key, values in obs.items()}

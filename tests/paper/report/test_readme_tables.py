@@ -1,10 +1,12 @@
 """The README quotes the committed results, figure by figure."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from payback.paper.report.readme import CONVERGED, table, verdicts
+from payback.paper.report.readme_doorkey import tables
 
 ROOT = Path(__file__).parents[3]
 README = (ROOT / "README.md").read_text()
@@ -19,3 +21,14 @@ def test_the_readme_shows_the_committed_results(experiment: str):
 def test_another_figure_would_be_noticed():
     changed = README.replace("10 of 10", "9 of 10", 1)
     assert table(ROOT / "results", "cliff") not in changed
+
+
+def test_the_readme_shows_the_committed_doorkey():
+    shown = tables(ROOT / "results")
+    assert shown in README
+    assert shown.replace("54.9", "54.8", 1) not in README
+
+
+def test_the_readme_figures_are_there():
+    for figure in re.findall(r"docs/figures/[\w.-]+", README):
+        assert (ROOT / figure).stat().st_size > 500, figure

@@ -60,7 +60,8 @@ def line(row: Row) -> tuple[str, ...]:
         _spread(row.sampled),
         _spread(row.greedy),
         "–" if row.truncated is None else f"{row.truncated.mean:.2%}",
-        f"{_chance(row.better_than_im)}, {_chance(row.better_than_none)}",
+        # With one seed it could only be all or nothing.
+        f"{_chance(row.better_than_im)}, {_chance(row.better_than_none)}" if row.seeds > 1 else "–",
     )
 
 
