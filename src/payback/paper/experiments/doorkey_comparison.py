@@ -71,7 +71,8 @@ def _one(evidence: Evidence, measure: Measure, cell: Cell) -> str:
 
 def _with_interval(values: np.ndarray, digits: int) -> str:
     low, high = bootstrap_interval(values)
-    return f"{values.mean():.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+    # One seed has no interval.
+    return f"{values.mean():.{digits}f}" + (f" [{low:.{digits}f}, {high:.{digits}f}]" if len(values) > 1 else "")
 
 
 def significance(evidence: Evidence, measure: Measure, pairs: Pairs) -> str:
