@@ -23,11 +23,11 @@ from payback.paper.schemes import transform_of
 LINES = 15
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Train, saying how it goes; then play one episode."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--updates", type=int, default=300, help="how many updates of 2,048 steps")
-    updates = parser.parse_args().updates
+    updates = parser.parse_args(arguments).updates
     config = PPO(gamma=0.995, alpha=0.02)
     task = make_doorkey(8)
     environment = doorkey_environment(task)
