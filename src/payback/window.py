@@ -41,7 +41,7 @@ def window_match(name: str, gamma: float, shares: np.ndarray) -> RewardTransform
         interest = gamma ** -np.arange(1.0, W + 1)
         left = np.cumsum(shares[::-1])[::-1]
         due_and_rest = np.stack([interest * shares, interest * left])
-    due_soon = due_and_rest[0]
+    due_soon, rest_of = due_and_rest
 
     def init(example: Array) -> WindowState:
         xp = namespace(example)
@@ -96,7 +96,7 @@ def window_match(name: str, gamma: float, shares: np.ndarray) -> RewardTransform
     def owed(state: WindowState) -> Array:
         read_state(name, state, WindowState)
         _fits(name, state, W)
-        return _weigh(namespace(state.loans), due_and_rest, state.loans)[1]
+        return _weigh(namespace(state.loans), rest_of, state.loans)
 
     def drop(state: WindowState, where: Array) -> WindowState:
         xp = namespace(state.loans)
