@@ -11,7 +11,9 @@ from payback.paper.schemes import SCHEMES
     [
         figures.curve_chart(SCHEMES, "return"),
         figures.curve_chart(SCHEMES[:1], "return", legend=True),
+        figures.curve_chart(SCHEMES, "length", "step", logarithmic=True, reference=("optimum", 16.8)),
         figures.final_chart(SCHEMES, "return"),
+        figures.delay_chart("length"),
         grids.grid_chart(4, 12),
         grids.policy_chart(12),
         grids.policy_chart(50),
