@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from array_api_compat import device, is_jax_namespace, is_torch_array
 
-from payback.arrays import Array, as_floats, float_dtype, namespace, wide_dtype
+from payback.arrays import Array, as_floats, float_dtype, namespace, sum_of, wide_dtype
 from payback.inputs import read_state, read_step
 from payback.transform import RewardTransform
 
@@ -90,14 +90,18 @@ def center(horizon: float | None = None) -> RewardTransform:
         # Σ (F − F̄) in the wide dtype, although F̄ was rounded to the reward's before it was subtracted.
         wide = state.mean.dtype
         excess = _sum(xp, shaped, wide) + seen * (_cast(xp, mean, wide) - state.mean)
-        return _advance(state, seen, excess, fade), shaped
+        count = _add(state.count, seen)
+        weight = count * state.fade if fade == 1 else state.weight * state.fade**seen + seen
+        # Before the first valid reward there is no weight, and nothing to divide.
+        return _advance(state, count, weight, excess / (weight + (weight == 0))), shaped
 
     def quick(state: CenterState, reward: np.ndarray, done: np.ndarray | None) -> tuple[CenterState, np.ndarray] | None:
         if type(state) is not CenterState or type(state.mean) is not np.float64 or state.fade != fade:
             return None
-        if reward.dtype == np.float64 and len(reward):
-            shaped = reward - state.mean
-            state = _advance(state, len(reward), np.add.reduce(shaped), fade)
+        if fade == 1 and reward.dtype == np.float64 and len(reward):
+            shaped, count = reward - state.mean, state.count + len(reward)
+            weight = np.float64(count)
+            state = _advance(state, count, weight, sum_of(shaped) / weight)
         else:
             state, shaped = step(np, state, reward, None)
         # Where F − F̄ overflows, so does the mean.
@@ -160,12 +164,9 @@ def merge_centers(common: CenterState, *later: CenterState) -> CenterState:
     return CenterState(*(old * 0 + new for old, new in zip(common, merged, strict=True)))
 
 
-def _advance(state: CenterState, seen: Array, excess: Array, fade: float) -> CenterState:
-    """Take in `seen` rewards that lie above the mean by `excess` in all; arrays or plain numbers."""
-    count = _add(state.count, seen)
-    weight = count * state.fade if fade == 1 else state.weight * state.fade**seen + seen
-    # Before the first valid reward there is no weight, and nothing to divide.
-    step = excess / (weight + (weight == 0)) + state.lost
+def _advance(state: CenterState, count: Array, weight: Array, rise: Array) -> CenterState:
+    """Move the mean by `rise`, and by what rounding has taken from it so far."""
+    step = rise + state.lost
     mean = state.mean + step
     return CenterState(count, weight, mean, step - (mean - state.mean), state.fade, state.merges)
 
@@ -187,7 +188,7 @@ def _run(state: CenterState, sums: np.ndarray, seen: np.ndarray, fade: float) ->
 
 
 def _sum(xp: Any, x: Array, dtype: Any) -> Array:
-    return np.add.reduce(x, dtype=dtype) if xp is np else xp.sum(x, dtype=dtype)
+    return sum_of(x) if xp is np else xp.sum(x, dtype=dtype)
 
 
 def _add(count: Array, seen: Array) -> Array:

@@ -49,6 +49,7 @@ def test_plain_lines_are_few_and_say_what_counts() -> None:
             (20.0, Event(ONE, "waiting", text="fake/none/seed0")),
             (30.0, Event(ONE, "done")),
             (31.0, Event(TWO, "started")),
+            (31.0, Event(TWO, "progress", share=0.0)),
             (31.0 + HEARTBEAT, Event(TWO, "progress", share=0.5)),
             (70.0, Event(TWO, "failed", text="boom")),
         ]
@@ -60,6 +61,17 @@ def test_plain_lines_are_few_and_say_what_counts() -> None:
         "[1/2] working, about 20 s left",
         "[2/2] fake/im/seed0 failed; the others go on",
     ]
+
+
+def test_what_a_checkpoint_held_was_not_done_in_this_time() -> None:
+    said = shown(
+        [
+            (0.0, Event(ONE, "started")),
+            (1.0, Event(ONE, "progress", share=0.8)),
+            (HEARTBEAT, Event(ONE, "progress", share=0.9)),
+        ]
+    )
+    assert said == "[0/2] working, about 5 min 30 s left\n"  # 3 of 33 s of work took 30
 
 
 def test_a_terminal_gets_bars() -> None:

@@ -72,7 +72,7 @@ class ShapeVecReward(VecEnvWrapper):
         """Step all environments; the reward is r_t + F'_t."""
         obs, reward, done, infos = self.venv.step_wait()
         ended, terminated, truncated = [], None, None
-        if np.count_nonzero(done):
+        if True in done.tolist():
             ended = np.flatnonzero(done).tolist()
             terminated, truncated = _split(done, infos, ended)
         F = self._read(self._intrinsic, obs, infos, ended)

@@ -13,16 +13,27 @@ from payback.paper.engines.task import Event
 HEARTBEAT = 30.0  # seconds between plain lines while nothing ends
 
 
-def seconds_left(costs: Mapping[str, float], shares: Mapping[str, float], elapsed: float, workers: int) -> float:
+def seconds_left(
+    costs: Mapping[str, float],
+    shares: Mapping[str, float],
+    elapsed: float,
+    workers: int,
+    before: Mapping[str, float] | None = None,
+) -> float:
     """Estimate the time left from the work done so far; before anything is done, from the costs alone.
+
+    `before` has the shares that were found in checkpoints: done, but not in this time.
 
     >>> seconds_left({"a": 60.0, "b": 60.0}, {}, elapsed=0.0, workers=2)
     60.0
     >>> seconds_left({"a": 60.0, "b": 60.0}, {"a": 1.0}, elapsed=30.0, workers=1)
     30.0
+    >>> seconds_left({"a": 60.0, "b": 60.0}, {"a": 1.0}, elapsed=30.0, workers=1, before={"a": 0.5})
+    60.0
     """
     left = {name: cost * (1.0 - shares.get(name, 0.0)) for name, cost in costs.items()}
-    done = sum(costs.values()) - sum(left.values())
+    found = sum(costs[name] * share for name, share in (before or {}).items())
+    done = sum(costs.values()) - sum(left.values()) - found
     if not any(left.values()):
         return 0.0
     crew = max(1, min(workers, len(costs)))
@@ -57,6 +68,7 @@ class Display:
     ) -> None:
         self._costs, self._workers, self._console, self._clock = costs, workers, console, clock
         self._shares: dict[str, float] = {}
+        self._before: dict[str, float] = {}
         self._ended = 0
         self._begin = self._said = clock()
         self._bars: dict[str, TaskID] = {}
@@ -85,6 +97,7 @@ class Display:
             self._shares[name] = 0.0
         elif event.kind == "progress":
             self._shares[name] = min(max(event.share, 0.0), 1.0)
+            self._before.setdefault(name, self._shares[name])
         elif event.kind in ("done", "failed"):
             self._shares[name] = 1.0
             self._ended += 1
@@ -93,7 +106,8 @@ class Display:
 
     def _left(self) -> str:
         elapsed = self._clock() - self._begin
-        return f"about {duration(seconds_left(self._costs, self._shares, elapsed, self._workers))} left"
+        left = seconds_left(self._costs, self._shares, elapsed, self._workers, self._before)
+        return f"about {duration(left)} left"
 
     def _move_bars(self, event: Event) -> None:
         name = event.task.name

@@ -50,6 +50,7 @@ def train(run: Run, learner_version: int, progress: Callable[[float], None], out
             raise Mistake(f"The checkpoint {checkpoint_of(out, run)} is damaged: delete it to begin this run again.")
         columns = {name: [saved[name]] for name in Record._fields}
     last_saved, left = time.monotonic(), config.total_steps // config.samples - int(state.updates)
+    progress(1.0 - left * config.samples / config.total_steps)
     while left:
         chunk = min(CHUNK, left)
         recorded = []

@@ -178,7 +178,8 @@ class Experiment(Protocol):
     def execute(self, batch: tuple[Run, ...], progress: Callable[[float], None], out: Path | None) -> dict[str, Result]:
         """Train the runs of one batch; return the results by run id; `progress` is told the share done, 0 … 1.
 
-        A long run may leave `checkpoint_of(out, run)` behind to go on from; `out` is None where there is no disk.
+        A long run may leave `checkpoint_of(out, run)` behind to go on from; `out` is None where there is no disk. What
+        `progress` is told first was done before, so it is told so at once.
         """
         ...
 
