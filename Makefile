@@ -108,10 +108,11 @@ bench: $(VENV)/.dev-ready  ## the core beside its peers, as ratios measured in o
 # Everything from the committed results/; the tables are printed, to be pasted, and a test compares them.
 FIGURES := doorkey-room doorkey-a0.005-g0.99-window-mean doorkey-a0.02-g0.995-window-mean \
   doorkey-a0.025-g0.995-window-mean doorkey-a0.02-g0.995-film
-readme: $(VENV)/.run-ready  ## the README's tables and figures, made again from results/
+readme: $(VENV)/.run-ready  ## the README's tables and figures and docs/claims.md, made again from results/
 	@$(BIN)/payback report --out build/readme
 	@mkdir -p docs/figures
 	@for name in $(FIGURES); do cp build/readme/figures/$$name.svg docs/figures/; done
+	@$(BIN)/python -m payback.paper.report.claims
 	@$(BIN)/python -m payback.paper.report.readme
 	@$(BIN)/python -m payback.paper.report.readme_doorkey
 

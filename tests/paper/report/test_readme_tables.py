@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from payback.paper.report.claims import line, page
 from payback.paper.report.readme import CONVERGED, table, verdicts
 from payback.paper.report.readme_doorkey import tables
 
@@ -27,6 +28,15 @@ def test_the_readme_shows_the_committed_doorkey():
     shown = tables(ROOT / "results")
     assert shown in README
     assert shown.replace("54.9", "54.8", 1) not in README
+
+
+def test_the_page_of_claims_is_that_of_the_committed_results():
+    assert (ROOT / "docs" / "claims.md").read_text() == page(ROOT / "results")
+
+
+def test_a_claim_stays_in_its_row():
+    claim = {"verdict": "holds", "sentence": "a | b", "paper": "", "here": "1\n2", "where": "fig:x", "note": ""}
+    assert line(claim) == ("holds", "a \\| b", "–", "1 2", "`fig:x`.")
 
 
 def test_the_readme_figures_are_there():

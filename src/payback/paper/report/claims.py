@@ -1,0 +1,41 @@
+"""The paper's sentences with their verdicts, as a page of the docs: `python -m payback.paper.report.claims`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from payback.paper.report.readme import verdicts
+
+EXPERIMENTS = ("cliff", "long-cliff", "doorkey")
+COLUMNS = ("verdict", "sentence", "paper", "here", "where it stands, and how it is decided")
+HEAD = """\
+# The paper's claims, one by one
+
+Made by `make readme` from [results/](../results); a test holds it against them. "Undecided" means that the intervals,
+or the number of seeds, leave it open. DoorKey's rules were written down before its second seed was run. A name before
+a sentence is an ablation: there the sentence is decided again for a changed experiment, and the counts leave it out.
+"""
+
+
+def page(results: Path) -> str:
+    """Return the page in Markdown, from `results` alone."""
+    return "\n".join([HEAD, *(section(results, name) for name in EXPERIMENTS)])
+
+
+def section(results: Path, experiment: str) -> str:
+    """Return one experiment's claims as a table under its count of verdicts."""
+    summary = json.loads((results / experiment / "summary.json").read_text())
+    lines = [COLUMNS, ("---",) * len(COLUMNS), *(line(claim) for claim in summary["claims"])]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return f"## {summary['title']}\n\n{verdicts(results, experiment)}.\n\n{table}\n"
+
+
+def line(claim: dict[str, Any]) -> tuple[str, ...]:
+    """Write one claim's row."""
+    where = f"`{claim['where']}`. {claim['note']}".strip()
+    cells = (claim["verdict"], claim["sentence"], claim["paper"] or "–", claim["here"] or "–", where)
+    return tuple(cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
+
+
+if __name__ == "__main__":
+    Path("docs/claims.md").write_text(page(Path("results")))
