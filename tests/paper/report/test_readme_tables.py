@@ -27,6 +27,7 @@ def test_another_figure_would_be_noticed():
 def test_the_readme_shows_the_committed_doorkey():
     shown = tables(ROOT / "results")
     assert shown in README
+    assert verdicts(ROOT / "results", "doorkey") in README
     assert shown.replace("54.9", "54.8", 1) not in README
 
 
