@@ -13,6 +13,8 @@ from payback.paper.report.summary import Group, Summary
 from payback.paper.schemes import TITLES
 
 HEIGHT = 300
+PADDING = {"left": 10, "top": 10, "bottom": 10, "right": 40}
+"""Around a saved figure; to the right room for a legend in a wider font than it was measured in."""
 
 
 class Charts:
@@ -100,7 +102,7 @@ class Charts:
         sheets = {name: self._sheet(maps) for name, maps in self._maps.items()}
         written = []
         drawn = {
-            name: vl_convert.vegalite_to_svg({**spec, "background": "white", "padding": 10, "autosize": "pad"})
+            name: vl_convert.vegalite_to_svg({**spec, "background": "white", "padding": PADDING, "autosize": "pad"})
             for name, spec in (self._static | sheets).items()
         }
         for name, svg in (drawn | self._drawn).items():
