@@ -116,7 +116,7 @@ def all_finite(x: np.ndarray) -> bool:
     """
     if x.ndim == 1 and x.size <= FEW and math.isfinite(sum_of(x)):
         return True  # the sum would not be if one were not; if it is not, it may have overflowed
-    return np.count_nonzero(np.isfinite(x)) == x.size
+    return bool(np.count_nonzero(np.isfinite(x)) == x.size)
 
 
 def first_not_finite(xp: Any, x: Array) -> tuple[int, ...] | None:

@@ -28,6 +28,10 @@ OURS = {
 }
 
 
+PATIENCE = 60.0
+"""Seconds of CPU: a fault is to be found on a slow machine too, and finding it ends the search."""
+
+
 @pytest.mark.parametrize("name", OURS)
 def test_what_keeps_the_law_passes(name: str) -> None:
     check_transform(OURS[name], GAMMA, seconds=1)
@@ -42,7 +46,7 @@ def test_what_keeps_the_law_passes_at_every_gamma(gamma: float) -> None:
 @pytest.mark.parametrize("name", [*FAULTS, *RARE])
 def test_every_planted_fault_is_caught_with_a_small_example(name: str) -> None:
     with pytest.raises(LawBroken) as caught:
-        check_transform((FAULTS | RARE)[name], GAMMA)
+        check_transform((FAULTS | RARE)[name], GAMMA, seconds=PATIENCE)
     found = caught.value
     assert found.law is not None
     if found.law in ("zero sum", "invalid rows"):
@@ -54,7 +58,7 @@ def test_every_planted_fault_is_caught_with_a_small_example(name: str) -> None:
 @pytest.mark.parametrize("name", BLACK_BOXES)
 def test_every_faulty_function_is_caught(name: str) -> None:
     with pytest.raises(LawBroken):
-        check_transform(BLACK_BOXES[name], GAMMA)
+        check_transform(BLACK_BOXES[name], GAMMA, seconds=PATIENCE)
 
 
 @pytest.mark.parametrize("delay", [0, 1, 4, 10**6])
@@ -89,7 +93,7 @@ def test_the_cause_is_named() -> None:
                          ("clipped after matching", "clipped"), ("standardised after matching", "changed after"),
                          ("state leaks into the next episode", "late reset")]:  # fmt: skip
         with pytest.raises(LawBroken, match=f"it looks like: .*{cause}"):
-            check_transform(FAULTS[fault], GAMMA)
+            check_transform(FAULTS[fault], GAMMA, seconds=PATIENCE)
 
 
 def test_a_quadratic_function_is_checked_within_the_time() -> None:
@@ -115,14 +119,14 @@ def test_the_counter_example_is_small() -> None:
 
 def test_the_counter_example_of_a_rare_fault_is_cut_down() -> None:
     with pytest.raises(LawBroken) as caught:
-        check_transform(FAULTS["state leaks from long episodes only"], GAMMA)
+        check_transform(FAULTS["state leaks from long episodes only"], GAMMA, seconds=PATIENCE)
     assert caught.value.rewards is not None
     assert caught.value.rewards.size <= 450
 
 
 def test_what_goes_wrong_late_in_a_long_episode_is_named_by_its_step() -> None:
     with pytest.raises(LawBroken, match="ending at step 9999 pays") as caught:
-        check_transform(RARE["forgets every 10000 steps"], GAMMA)
+        check_transform(RARE["forgets every 10000 steps"], GAMMA, seconds=PATIENCE)
     assert caught.value.step == 9999
 
 
