@@ -109,11 +109,10 @@ def chain(*transforms: RewardTransform) -> RewardTransform:
 
     at = matches[0]
     match, after = transforms[at], math.prod(f for f in factors[at + 1 :] if f is not None)
-    debt_of = match.owed
 
     def owed_of(state: State) -> Array:
         read_chain_state(state, len(transforms))
-        debt = owed(match, state[at]) if debt_of is None else debt_of(state[at])
+        debt = owed(match, state[at])
         return debt if after == 1 else after * debt
 
     def drop_from(state: State, where: Array) -> State:

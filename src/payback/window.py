@@ -94,9 +94,8 @@ def window_match(name: str, gamma: float, shares: np.ndarray) -> RewardTransform
         return step(np, state, reward, done, None) if done is not None else common_step(state, reward)
 
     def owed(state: WindowState) -> Array:
-        if type(state) is not WindowState or len(state.loans) != W:
-            read_state(name, state, WindowState)
-            _fits(name, state, W)
+        read_state(name, state, WindowState)
+        _fits(name, state, W)
         return _weigh(namespace(state.loans), rest_of, state.loans)
 
     def drop(state: WindowState, where: Array) -> WindowState:
