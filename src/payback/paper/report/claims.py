@@ -13,7 +13,8 @@ HEAD = """\
 
 Made by `make readme` from [results/](../results); a test holds it against them. "Undecided" means that the intervals,
 or the number of seeds, leave it open. DoorKey's rules were written down before its second seed was run. A name before
-a sentence is an ablation: there the sentence is decided again for a changed experiment, and the counts leave it out.
+a sentence is an ablation: there the sentence is decided again for a changed experiment; with `other-matchings` it is a
+question of ours. The counts leave these out.
 """
 
 
