@@ -1,13 +1,16 @@
-"""The README quotes the committed results, figure by figure."""
+"""README and docs quote the committed results, figure by figure."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+from payback.paper.mistake import Mistake
+from payback.paper.report import readme
 from payback.paper.report.claims import line, page
 from payback.paper.report.readme import CONVERGED, table, verdicts
 from payback.paper.report.readme_doorkey import tables
+from payback.paper.report.reproduction import filled
 
 ROOT = Path(__file__).parents[3]
 README = (ROOT / "README.md").read_text()
@@ -33,6 +36,19 @@ def test_the_readme_shows_the_committed_doorkey():
 
 def test_the_page_of_claims_is_that_of_the_committed_results():
     assert (ROOT / "docs" / "claims.md").read_text() == page(ROOT / "results")
+
+
+def test_the_pages_are_filled_from_the_committed_results():
+    reproduction = (ROOT / "docs" / "reproduction.md").read_text()
+    assert readme.filled(README, ROOT / "results") == README
+    assert filled(reproduction, ROOT / "results") == reproduction
+    altered = reproduction.replace("| never |", "| 0.10 M |", 1)
+    assert filled(altered, ROOT / "results") == reproduction != altered
+
+
+def test_a_page_without_a_place_is_refused():
+    with pytest.raises(Mistake, match="no place for table of cliff"):
+        readme.filled("# Nothing here", ROOT / "results")
 
 
 def test_a_claim_stays_in_its_row():

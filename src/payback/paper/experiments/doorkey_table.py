@@ -95,7 +95,7 @@ def _by_scheme(runs: Runs, setting: str) -> dict[str, Runs]:
 
 
 def _rows(setting: str, found: Mapping[str, Runs]) -> list[Row]:
-    lengths = {s: _figures(found[s], "mean_length") for s in SCHEMES}
+    lengths = {s: figures(found[s], "mean_length") for s in SCHEMES}
     settled = {s: _never(found[s], "settled_step") for s in SCHEMES}
     medians = {s: _median(_never(found[s], "convergence_step")) for s in SCHEMES}
     best = min((s for s in SCHEMES if len(lengths[s])), key=lambda s: lengths[s].mean(), default=None)
@@ -110,13 +110,13 @@ def _rows(setting: str, found: Mapping[str, Runs]) -> list[Row]:
                 scheme,
                 len(own),
                 TABLE[setting][scheme],
-                time=_reached(own, "convergence_step"),
-                settled=_reached(own, "settled_step"),
-                length=_spread(lengths[scheme]),
-                deviation=_spread(_figures(own, "length_deviation")),
-                sampled=_spread(_figures(own, "sampled_length")),
-                greedy=_spread(_figures(own, "greedy_length")),
-                truncated=_spread(_figures(own, "truncated_share")),
+                time=reached(own, "convergence_step"),
+                settled=reached(own, "settled_step"),
+                length=spread(lengths[scheme]),
+                deviation=spread(figures(own, "length_deviation")),
+                sampled=spread(figures(own, "sampled_length")),
+                greedy=spread(figures(own, "greedy_length")),
+                truncated=spread(figures(own, "truncated_share")),
                 fastest=bool(np.isfinite(first)) and medians[scheme] == first,
                 tied=(len(own) > 1 or None) if scheme == best else None if p is None else p >= SIGNIFICANT,
                 p=p,
@@ -129,7 +129,8 @@ def _rows(setting: str, found: Mapping[str, Runs]) -> list[Row]:
     return rows
 
 
-def _figures(runs: Iterable[Mapping[str, Any]], name: str) -> np.ndarray:
+def figures(runs: Iterable[Mapping[str, Any]], name: str) -> np.ndarray:
+    """Return one figure of every run that has it."""
     return np.array([run[name] for run in runs if run.get(name) is not None], dtype=np.float64)
 
 
@@ -143,14 +144,16 @@ def _median(steps: np.ndarray) -> float:
     return float(np.sort(steps)[len(steps) // 2]) if len(steps) else np.inf
 
 
-def _reached(runs: Runs, name: str) -> Reached:
-    steps = _figures(runs, name)
+def reached(runs: Runs, name: str) -> Reached:
+    """Say at which step the runs reached something, None where one did not."""
+    steps = figures(runs, name)
     if not len(steps):
         return Reached(None, None, None, 0, len(runs))
     return Reached(float(np.median(steps)), float(steps.min()), float(steps.max()), len(steps), len(runs))
 
 
-def _spread(values: np.ndarray) -> Spread | None:
+def spread(values: np.ndarray) -> Spread | None:
+    """Return mean and interval over seeds, None without any."""
     if not len(values):
         return None
     low, high = bootstrap_interval(values)

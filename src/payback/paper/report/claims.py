@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from payback.paper.report.markdown import rows
 from payback.paper.report.readme import verdicts
 
 EXPERIMENTS = ("cliff", "long-cliff", "doorkey")
@@ -26,8 +27,7 @@ def page(results: Path) -> str:
 def section(results: Path, experiment: str) -> str:
     """Return one experiment's claims as a table under its count of verdicts."""
     summary = json.loads((results / experiment / "summary.json").read_text())
-    lines = [COLUMNS, ("---",) * len(COLUMNS), *(line(claim) for claim in summary["claims"])]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    table = rows(COLUMNS, map(line, summary["claims"]))
     return f"## {summary['title']}\n\n{verdicts(results, experiment)}.\n\n{table}\n"
 
 

@@ -1,11 +1,12 @@
-"""The README's tables of results, written from the committed summaries: `python -m payback.paper.report.readme`."""
+"""The README's tables of results, written into it from the committed ones: `python -m payback.paper.report.readme`."""
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
+from payback.paper.report.markdown import placed, rows
+from payback.paper.report.readme_doorkey import tables
 from payback.paper.schemes import SCHEMES
 
 CONVERGED = {"cliff": "No IM is the fastest to converge.", "long-cliff": None}
@@ -19,7 +20,7 @@ def table(results: Path, experiment: str) -> str:
     episodes = _figures(summary["claims"], CONVERGED[experiment])
     header = ["scheme", *(["converged, episode"] if episodes else []), "optimal", "greedy return", "greedy moves"]
     header.append("largest law residual")
-    lines = [header, ["---"] * len(header)]
+    lines = []
     for scheme in SCHEMES:
         own = [run for run in runs if run["scheme"] == scheme]
         row = [f"`{scheme}`", *([episodes[scheme]] if episodes else [])]
@@ -28,15 +29,15 @@ def table(results: Path, experiment: str) -> str:
         paid = scheme not in ("none", "im")
         row.append(f"{max(run['law_residual'] for run in own):.0e}" if paid else "–")
         lines.append(row)
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return rows(header, lines)
 
 
 def verdicts(results: Path, experiment: str) -> str:
     """Count how the paper's sentences about an experiment came out, its ablations left aside."""
     claims = json.loads((results / experiment / "summary.json").read_text())["claims"]
     own = [claim["verdict"] for claim in claims if not re.match(r"[a-z0-9.-]+: ", claim["sentence"])]
-    parts = [f"{own.count(verdict)} {verdict}" for verdict in ("holds", "does not hold", "undecided")]
-    return f"{len(own)} sentences: {', '.join(parts)}"
+    holds, fails, open_ = (own.count(verdict) for verdict in ("holds", "does not hold", "undecided"))
+    return f"{len(own)} sentences: {holds} hold, {fails} do not, {open_} undecided"
 
 
 def _figures(claims: list[dict[str, Any]], sentence: str | None) -> dict[str, str]:
@@ -46,6 +47,13 @@ def _figures(claims: list[dict[str, Any]], sentence: str | None) -> dict[str, st
     return {}
 
 
+def filled(page: str, results: Path) -> str:
+    """Return the README with the tables of the results in their places."""
+    for experiment in CONVERGED:
+        page = placed(page, f"table of {experiment}", table(results, experiment))
+    return placed(page, "tables of doorkey", tables(results))
+
+
 if __name__ == "__main__":
-    for name in CONVERGED:
-        print(f"{verdicts(Path('results'), name)}\n\n{table(Path('results'), name)}\n", file=sys.stdout)
+    readme = Path("README.md")
+    readme.write_text(filled(readme.read_text(), Path("results")))

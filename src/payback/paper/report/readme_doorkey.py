@@ -6,6 +6,7 @@ from typing import Any
 
 from payback.paper.experiments.doorkey_paper import PAIRS, SETTINGS
 from payback.paper.experiments.doorkey_table import Reached, Row, Spread, table_rows
+from payback.paper.report import markdown
 
 HEADER = (
     "scheme",
@@ -32,17 +33,17 @@ def tables(results: Path) -> str:
         own = [row for row in rows if row.setting == setting]
         seeds = sorted({row.seeds for row in own})
         many = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
-        lines = [HEADER, ("---",) * len(HEADER), *(line(row) for row in own)]
-        table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+        table = markdown.rows(HEADER, map(line, own))
         parts.append(f"**α = {alpha:g}, γ = {gamma:g}**, seeds per cell: {many}\n\n{table}")
     return "\n\n".join(parts)
 
 
-def runs_of(results: Path) -> list[dict[str, Any]]:
-    """Return the runs of the paper's own settings, each with its setting."""
+def runs_of(results: Path, label: str = "") -> list[dict[str, Any]]:
+    """Return the runs of the paper's own settings, or of what bears a label ("plain-settlement"), with the setting."""
     summary = json.loads((results / "doorkey" / "summary.json").read_text())
-    plain = [group for group in summary["groups"] if "+" not in group["name"]]
-    return [{**run, "setting": group["name"].partition("/")[2]} for group in plain for run in group["runs"]]
+    name = f"doorkey+{label}" if label else "doorkey"
+    groups = [(group["name"].partition("/"), group["runs"]) for group in summary["groups"]]
+    return [{**run, "setting": setting} for (of, _, setting), runs in groups if of == name for run in runs]
 
 
 def line(row: Row) -> tuple[str, ...]:
@@ -51,14 +52,14 @@ def line(row: Row) -> tuple[str, ...]:
     return (
         f"`{row.scheme}`",
         _bold("N/A" if paper.time is None else f"{paper.time:.2f} M", paper.fastest),
-        _bold(_reached(row.time), row.fastest),
+        _bold(reached_said(row.time), row.fastest),
         _bold(f"{paper.length:.1f}", paper.tied),
-        _bold(_spread(row.length), row.tied is True),
+        _bold(spread_said(row.length), row.tied is True),
         f"{paper.deviation:.1f}",
-        _spread(row.deviation),
-        _reached(row.settled),
-        _spread(row.sampled),
-        _spread(row.greedy),
+        spread_said(row.deviation),
+        reached_said(row.settled),
+        spread_said(row.sampled),
+        spread_said(row.greedy),
         "–" if row.truncated is None else f"{row.truncated.mean:.2%}",
         # With one seed it could only be all or nothing.
         f"{_chance(row.better_than_im)}, {_chance(row.better_than_none)}" if row.seeds > 1 else "–",
@@ -69,14 +70,15 @@ def _bold(text: str, bold: bool) -> str:
     return f"**{text}**" if bold else text
 
 
-def _reached(found: Reached) -> str:
+def reached_said(found: Reached) -> str:
     """Say the median of the seeds that got there, and how many did if not all."""
     if found.median is None:
         return "never" if found.of else "–"
     return f"{found.median / 1e6:.2f} M" + ("" if found.reached == found.of else f" ({found.reached} of {found.of})")
 
 
-def _spread(found: Spread | None) -> str:
+def spread_said(found: Spread | None) -> str:
+    """Say the mean, with its interval if there is one."""
     if found is None:
         return "–"
     return f"{found.mean:.1f}" + (f" [{found.low:.1f}, {found.high:.1f}]" if found.high > found.low else "")
@@ -84,7 +86,3 @@ def _spread(found: Spread | None) -> str:
 
 def _chance(found: Spread | None) -> str:
     return "–" if found is None else f"{found.mean:.0%}"
-
-
-if __name__ == "__main__":
-    print(tables(Path("results")))
