@@ -136,7 +136,11 @@ def final_chart(schemes: Sequence[str], label: str) -> Layered:
 def delay_chart(label: str) -> Layered:
     """Draw one figure against the mean delay of repayment over the data named `rows`: seeds, mean and interval."""
     rows = alt.Chart(alt.NamedData("rows"))
-    x = alt.X("delay:Q", title="mean delay of the repayment (steps)", scale=alt.Scale(type="log", padding=14))
+    ages = sorted(DELAYS.values())
+    # Room for the longest delay's name on the right.
+    span = alt.Scale(type="log", domain=[0.8 * ages[0], 3 * ages[-1]], nice=False)
+    ticks = alt.Axis(values=[1, 3, 10, 30, 100], format="d", grid=False)
+    x = alt.X("delay:Q", title="mean delay of the repayment (steps)", scale=span, axis=ticks)
     ink = alt.Color("scheme:N", scale=alt.Scale(domain=list(DELAYS), range=[colour(s) for s in DELAYS]), legend=None)
     y = alt.Scale(zero=False, padding=12)
     seeds = rows.mark_point(shape="stroke", size=90, opacity=0.5, strokeWidth=2)
@@ -144,10 +148,13 @@ def delay_chart(label: str) -> Layered:
     means = rows.mark_point(filled=True, size=90, opacity=1).encode(
         x=x, y=alt.Y("mean:Q"), color=ink, tooltip=_final_tooltip()
     )
-    names = rows.mark_text(align="left", dx=8, dy=-6, fontSize=11).encode(
+    # Once each, not once for every seed.
+    each = rows.transform_aggregate(seeds="count()", groupby=["scheme", "title", "delay", "mean"])
+    names = each.mark_text(align="left", dx=8, dy=-6, fontSize=11).encode(
         x=x, y=alt.Y("mean:Q"), text="title:N", color=ink
     )
-    return alt.layer(seeds.encode(x=x, y=alt.Y("value:Q", title=label, scale=y), color=ink), spans, means, names)
+    values = alt.Y("value:Q", title=label, scale=y, axis=alt.Axis(format="~s", tickCount=6))
+    return alt.layer(seeds.encode(x=x, y=values, color=ink), spans, means, names)
 
 
 def finished(chart: alt.TopLevelMixin, **size: Any) -> dict[str, Any]:
