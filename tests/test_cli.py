@@ -185,7 +185,7 @@ def test_ctrl_c_leaves_everything_in_order(tmp_path: Path, number: signal.Signal
     while not lock.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     os.killpg(process.pid, number)  # as a terminal does: everyone in the group hears it
-    _, error = process.communicate(timeout=30)
+    _, error = process.communicate(timeout=120)
     assert process.returncode == 130
     assert error == "payback: stopped; what was finished is kept, and the same command goes on from there.\n"
     again = start(tmp_path, "run", "fake", "--schemes", "none", "im", "--seeds", "1")
