@@ -4,6 +4,7 @@ An experiment module (`cliff.py`, `long_cliff.py`) exposes one object `EXPERIMEN
 `Experiment` below. Runner, records, report and command line know experiments through this file alone.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,6 +86,15 @@ class Claim:
     """Whether the sentence holds here."""
     note: str = ""
     """What a reader should know about it."""
+
+    @property
+    def plain(self) -> bool:
+        """Say whether it is about the paper's own experiment: before others stands an ablation's name.
+
+        >>> [Claim("", text, "", "", "holds").plain for text in ("IM is slow.", "wide-rnd: IM is slow.")]
+        [True, False]
+        """
+        return not re.match(r"[a-z0-9.-]+: ", self.sentence)
 
 
 def by_group(ids: Sequence[str]) -> dict[str, list[str]]:

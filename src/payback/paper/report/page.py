@@ -67,17 +67,22 @@ def json_in_html(value: Any) -> str:
 
 
 def tally(claims: Sequence[Claim]) -> str:
-    """Count the verdicts in words.
+    """Count the verdicts in words; the ablations', and our own questions, apart.
 
     >>> tally([Claim("", "", "", "", "holds"), Claim("", "", "", "", "undecided")])
     'Of 2 statements, 1 holds, 0 do not hold and 1 is undecided.'
+    >>> tally([Claim("", "wide-rnd: IM is slow.", "", "", "holds")])[-77:]
+    'Not counted: 1 of ablations and other matchings, with their name before them.'
     """
-    count = Counter(claim.verdict for claim in claims)
+    own = [claim for claim in claims if claim.plain]
+    more = len(claims) - len(own)
+    count = Counter(claim.verdict for claim in own)
     holds, open_ = count["holds"], count["undecided"]
     return (
-        f"Of {len(claims)} statements, {holds} {'holds' if holds == 1 else 'hold'}, {count['does not hold']} "
+        f"Of {len(own)} statements, {holds} {'holds' if holds == 1 else 'hold'}, {count['does not hold']} "
         f"{'does' if count['does not hold'] == 1 else 'do'} not hold and {open_} {'is' if open_ == 1 else 'are'} "
         "undecided."
+        + (f" Not counted: {more} of ablations and other matchings, with their name before them." if more else "")
     )
 
 

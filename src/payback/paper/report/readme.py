@@ -1,10 +1,10 @@
 """The README's tables of results, written into it from the committed ones: `python -m payback.paper.report.readme`."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
+from payback.paper.experiments.plan import Claim
 from payback.paper.report.markdown import placed, rows
 from payback.paper.report.readme_doorkey import tables
 from payback.paper.schemes import SCHEMES
@@ -34,8 +34,8 @@ def table(results: Path, experiment: str) -> str:
 
 def verdicts(results: Path, experiment: str) -> str:
     """Count how the paper's sentences about an experiment came out, its ablations left aside."""
-    claims = json.loads((results / experiment / "summary.json").read_text())["claims"]
-    own = [claim["verdict"] for claim in claims if not re.match(r"[a-z0-9.-]+: ", claim["sentence"])]
+    claims = [Claim(**claim) for claim in json.loads((results / experiment / "summary.json").read_text())["claims"]]
+    own = [claim.verdict for claim in claims if claim.plain]
     holds, fails, open_ = (own.count(verdict) for verdict in ("holds", "does not hold", "undecided"))
     return f"{len(own)} sentences: {holds} hold, {fails} do not, {open_} undecided"
 
