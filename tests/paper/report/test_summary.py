@@ -9,11 +9,12 @@ import pytest
 from rich.console import Console
 
 from payback.paper import experiments, records
+from payback.paper.experiments.plan import Claim
 from payback.paper.mistake import Mistake
 from payback.paper.report import making, storage
 from payback.paper.report.charts import Charts
 from payback.paper.report.page import page
-from payback.paper.report.summary import summarise, thin
+from payback.paper.report.summary import Summary, summarise, thin
 
 
 def read(out: Path) -> dict[str, records.Record]:
@@ -135,14 +136,31 @@ def test_thinning_leaves_out_what_is_not_there() -> None:
     np.testing.assert_array_equal(thin(curve, points=3), [np.nan, 4.0, 7.0])
 
 
+def cut_short(full: Summary) -> Summary:
+    group = full.groups[0]
+    curves = {s: {c: curve[:, :50] for c, curve in own.items()} for s, own in group.curves.items()}
+    return replace(full, groups=(replace(group, x=group.x[:50], curves=curves),))
+
+
 def test_runs_cut_short_are_drawn_beside_the_full_ones(fake, runs: Path) -> None:
     full = summarise(fake, read(runs))
     group = full.groups[0]
-    curves = {s: {c: curve[:, :50] for c, curve in own.items()} for s, own in group.curves.items()}
-    short = replace(full, groups=(replace(group, x=group.x[:50], curves=curves),))
-    text, charts = page([short], [full])
-    assert "full results that come with" not in text  # these are episodes: the sentence is about steps
+    _, charts = page([cut_short(full)], [full])
     beside = charts.content()["data"][f"{group.name}-return.beside"]
     assert beside
     assert max(row["x"] for row in beside) <= 3 * group.x[49]
     assert page([full], [full])[1].content()["data"][f"{group.name}-return.beside"] == []
+
+
+def test_runs_cut_short_leave_the_verdicts_to_the_full_ones(fake, runs: Path) -> None:
+    full = replace(summarise(fake, read(runs)), claims=(Claim("", "Decided in full.", "", "", "holds"),))
+    short = replace(cut_short(full), claims=(Claim("", "Open.", "", "", "undecided"),))
+    for shown, committed, words, elsewhere in (
+        (short, [full], "Decided in full.", True),
+        (short, [], "Open.", False),
+        (full, [replace(full, claims=short.claims)], "Decided in full.", False),
+    ):
+        text, _ = page([shown], committed)
+        assert words in text
+        assert ({"Open.", "Decided in full."} - {words}).pop() not in text
+        assert ("the verdicts are those of the full" in text) is elsewhere

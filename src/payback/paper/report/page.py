@@ -30,12 +30,12 @@ def page(
 ) -> tuple[str, Charts]:
     """Compose the page; return it with the charts it holds, for the static figures.
 
-    `committed` are full results: where what is shown was cut short, they are drawn beside it. `prior` is the table of
-    prior work.
+    `committed` are full results: where what is shown was cut short, they are drawn beside it and decide the claims.
+    `prior` is the table of prior work.
     """
     charts = Charts()
-    full = {group.name: group for summary in committed for group in summary.groups}
-    experiments = [_experiment(summary, charts, full) for summary in summaries]
+    full = {summary.experiment: summary for summary in committed}
+    experiments = [_experiment(summary, charts, full.get(summary.experiment)) for summary in summaries]
     present = {run["scheme"] for summary in summaries for group in summary.groups for run in group.runs}
     # Autoescape: whatever comes from records, summaries or experiments is text, never markup.
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
@@ -86,20 +86,25 @@ def tally(claims: Sequence[Claim]) -> str:
     )
 
 
-def _experiment(summary: Summary, charts: Charts, full: Mapping[str, Group]) -> dict[str, Any]:
+def _experiment(summary: Summary, charts: Charts, full: Summary | None) -> dict[str, Any]:
     plain = [group for group in summary.groups if "+" not in group.name]
     # With ablations alone there is still something to show first.
     plain = plain or list(summary.groups[:1])
+    longer = {group.name: group for group in full.groups} if full else {}
+    mains = [_group(summary, group, charts, longer) for group in plain]
+    # The beginning of a run decides nothing that the whole of it does not decide better.
+    decided = full if full and any(main["beside"] for main in mains) else summary
     return {
         "anchor": summary.experiment,
         "title": summary.title,
         "notes": summary.notes,
-        "claims": summary.claims,
-        "tally": tally(summary.claims),
+        "claims": decided.claims,
+        "tally": tally(decided.claims),
+        "elsewhere": decided is not summary,
         "grid": _grid(summary, charts),
         "room": _room(summary, charts),
-        "mains": [_group(summary, group, charts, full) for group in plain],
-        "ablations": [_group(summary, group, charts, full) for group in summary.groups if group not in plain],
+        "mains": mains,
+        "ablations": [_group(summary, group, charts, longer) for group in summary.groups if group not in plain],
         "made": _made(summary.groups),
     }
 
