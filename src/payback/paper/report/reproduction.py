@@ -14,7 +14,7 @@ from payback.paper.report.readme_doorkey import reached_said, runs_of, spread_sa
 from payback.paper.schemes import OTHERS, TITLES
 
 PAGE = Path("docs/reproduction.md")
-ABLATED = (
+ALTERED = (
     "scheme",
     "(α, γ)",
     "seeds",
@@ -26,9 +26,9 @@ ABLATED = (
     "largest repayment, changed",
     "leak, changed",
 )
-MATCHED = ("matching", "seeds", "N̄", "final, sampled", "stays short from", "N̄ below that of D = 10")
+MATCHINGS = ("matching", "seeds", "N̄", "final, sampled", "stays short from", "N̄ below that of D = 10")
 BY_DELAY = ("grm-1", "grm-3", "grm-10", "grm-30", "grm-100", *OTHERS[3:], "pbim")
-"""From the next step to the end of the episode; then what has no delay of its own."""
+"""Delays from the shortest on, then what has none of its own, then the end of the episode."""
 
 Runs = Sequence[Mapping[str, Any]]
 
@@ -49,7 +49,7 @@ def ablation(results: Path, name: str) -> str:
             before, after = (cell(runs, setting, scheme) for runs in (plain, changed))
             if after:
                 lines.append(_ablated(scheme, setting, before, after))
-    return rows(ABLATED, lines)
+    return rows(ALTERED, lines)
 
 
 def cell(runs: Runs, setting: str, scheme: str) -> Runs:
@@ -93,7 +93,7 @@ def matchings(results: Path) -> str:
                 "–" if scheme == TEN else beaten,
             )
         )
-    return rows(MATCHED, lines)
+    return rows(MATCHINGS, lines)
 
 
 if __name__ == "__main__":
