@@ -90,6 +90,20 @@ def test_ctrl_c_is_for_the_parent_to_hear(fake, tmp_path: Path, monkeypatch: pyt
     assert "retried" not in seen
 
 
+def test_ctrl_c_does_not_reach_a_worker_that_has_just_been_started(fake, tmp_path: Path, capfd) -> None:
+    seen = []
+    for event in local.events(tasks(fake, tmp_path, "none"), workers=1):
+        seen.append(event.kind)
+        if event.kind == "started":
+            (worker,) = multiprocessing.active_children()
+            assert worker.pid is not None
+            os.kill(worker.pid, signal.SIGINT)  # it has not come to ignoring it yet
+    assert seen[-1] == "done"
+    assert "retried" not in seen
+    assert capfd.readouterr().err == ""
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
 def test_each_worker_has_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ONE_THREAD:
         monkeypatch.delenv(name, raising=False)

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
@@ -83,7 +84,7 @@ def _start(task: Task, attempt: int, core: int | None) -> dict[Connection, _Work
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(task, there, core), daemon=True)
-    with _environment(ONE_THREAD):
+    with _environment(ONE_THREAD), _deaf_to_ctrl_c():
         process.start()
     there.close()  # else the end of the process would not close the pipe
     return {here: _Worker(process, task, attempt, core)}
@@ -140,6 +141,23 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """Let a child start with Ctrl-C blocked, which reaches the whole group: while it imports it could but complain.
+
+    What comes meanwhile reaches this process afterwards.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # else it is started with the child, and unblocks what we block
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
