@@ -1,81 +1,17 @@
 """The claims about DoorKey on made-up results whose verdicts are known."""
 
-from collections.abc import Mapping
-
-import numpy as np
 import pytest
 
 from payback.paper.experiments.doorkey_claims import ABLATED, SENTENCES, claims
-from payback.paper.experiments.doorkey_comparison import welch
-from payback.paper.experiments.doorkey_evidence import LENGTH, PAPER_T, SETTLED, gather
-from payback.paper.experiments.doorkey_figures import training_means
-from payback.paper.experiments.doorkey_matching_claims import SURE
-from payback.paper.experiments.doorkey_next_step import approximated
-from payback.paper.experiments.doorkey_paper import HIGH, LOW, MIDDLE, PAIRS, SETTINGS, TABLE
+from payback.paper.experiments.doorkey_evidence import PAPER_T, SETTLED, gather
+from payback.paper.experiments.doorkey_paper import HIGH, LOW, MIDDLE, TABLE
 from payback.paper.experiments.doorkey_sentence import claim
-from payback.paper.experiments.plan import Claim, Result
-from payback.paper.schemes import MATCHED, SCHEMES
+from payback.paper.experiments.plan import Claim
+from payback.paper.schemes import MATCHED
 
-TOTAL = 10_000_384
-POINTS = 40
+from .doorkey_story import TOTAL, all_cells, at, run, story
+
 NORMALISED = ("pbim", "grm-1", "grm-10")
-
-
-def run(seed: int, setting: str, scheme: str, settled: float | None, length: float, **changes) -> Result:
-    """Make a run that settles after so many million steps (None: never) and ends with episodes of a length.
-
-    `changes`: `time` (T, else as settled), `total` (steps), `tilt` (F' over the approximation of it, by scheme).
-    """
-    rng = np.random.default_rng(seed)
-    total, time, tilt = changes.get("total", TOTAL), changes.get("time", settled), changes.get("tilt", {})
-    alpha, gamma = PAIRS[setting]
-    columns = {
-        "steps": np.linspace(0, total, POINTS + 1)[1:].astype(np.int32),
-        "episodes": np.full(POINTS, int(total / POINTS / length)),
-        "truncated": np.zeros(POINTS, np.int32),
-        "bonus": np.linspace(0.8, 0.4, POINTS) * alpha * (1 + 0.01 * rng.random()),
-        "shaped": np.zeros(POINTS),
-    }
-    if scheme.startswith("grm-1"):
-        figures = Result({}, summary=training_means(columns))
-        columns["shaped"] += tilt.get(scheme, 1.0) * approximated(figures, gamma, not scheme.endswith("-raw"))
-    factor, more = 1 + 0.02 * rng.random(), 0.2 * rng.random()
-    summary = {
-        "mean_length": length + more,
-        "sampled_length": length - 1 + more,
-        "converged": time is not None,
-        "convergence_step": None if time is None else int(time * factor * 1e6),
-        "settled_step": None if settled is None else int(settled * factor * 1e6),
-    }
-    return Result({}, {}, {"trained_steps": int(columns["steps"][-1]), **training_means(columns), **summary})
-
-
-def story(
-    settled: Mapping[tuple[str, str], float | None] | None = None,
-    length: Mapping[tuple[str, str], float] | None = None,
-    seeds: int = 5,
-    **changes,
-) -> dict[str, Result]:
-    """Tell the paper's table as results by run id, some cells otherwise."""
-    results = {}
-    for setting, scheme in all_cells():
-        printed = TABLE[setting][scheme]
-        place = setting.split("-")[1] if scheme == "none" else setting
-        times = (settled or {}).get((setting, scheme), printed.time)
-        steps = (length or {}).get((setting, scheme), printed.length)
-        for seed in range(seeds):
-            results[f"doorkey/{place}/{scheme}/seed{seed}"] = run(
-                seed + 100 * SCHEMES.index(scheme), setting, scheme, times, steps, **{"time": printed.time, **changes}
-            )
-    return results
-
-
-def all_cells():
-    return [(setting, scheme) for setting in SETTINGS for scheme in SCHEMES]
-
-
-def at(settings, schemes, value):
-    return {(setting, scheme): value for setting in settings for scheme in schemes}
 
 
 def found(told: list[Claim], words: str) -> list[Claim]:
@@ -275,42 +211,3 @@ def test_the_low_setting_is_decided_again_without_interest():
             "holds",
         ),
     ]
-
-
-def matching(scheme: str, settled: float | None, length: float, seeds: int = 3) -> dict[str, Result]:
-    return {f"doorkey/{MIDDLE}/{scheme}/seed{k}": run(k, MIDDLE, scheme, settled, length) for k in range(seeds)}
-
-
-@pytest.mark.parametrize(
-    ("settled", "length", "verdicts"),
-    [
-        (0.5, 30.0, ["holds", "holds"]),
-        (2.0, 40.0, ["does not hold", "does not hold"]),
-        (None, 635.0, ["does not hold", "does not hold"]),
-        (1.5, 37.1, ["undecided", "undecided"]),
-    ],
-)
-def test_another_matching_is_held_against_ten(settled, length, verdicts):
-    told = claims(story() | matching("grm-30", settled, length))[len(SENTENCES) :]
-    assert [c.sentence.split("“")[1] for c in told] == [
-        "GRM D = 30” ends in a better policy than GRM D = 10.",
-        "GRM D = 30” learns sooner than GRM D = 10.",
-    ]
-    assert all(c.sentence.startswith("other-matchings: ") and c.where == "ours" for c in told)
-    assert [c.verdict for c in told] == verdicts, [c.here for c in told]
-
-
-def test_one_of_six_matchings_is_not_better_by_the_skin_of_its_teeth():
-    results = story(length={(MIDDLE, "grm-10"): 37.1}, seeds=3)
-    # Below on every bootstrap draw, but one of six looks so at this p.
-    results |= matching("grm-30", 1.5, 36.9)
-    (ends, _) = claims(results)[len(SENTENCES) :]
-    p = welch(*(gather(results).values((MIDDLE, s), LENGTH) for s in ("grm-30", "grm-10")))
-    assert SURE < p < 0.05
-    assert ends.verdict == "undecided"
-
-
-def test_a_matching_needs_three_seeds():
-    told = claims(story() | matching("when", None, 635.0, seeds=2))[len(SENTENCES) :]
-    assert [c.verdict for c in told] == ["undecided", "undecided"]
-    assert all(c.note.startswith("Too few seeds") for c in told)
