@@ -51,11 +51,11 @@ reproduce-all: $(VENV)/.run-ready  ## everything in full, with all seeds and abl
 	@$(BIN)/payback run cliff --ablation cumulative-mean --out $(ALL)
 	@$(BIN)/payback run cliff --ablation wide-rnd --out $(ALL)
 	@$(BIN)/payback run long-cliff --out $(ALL)
-	@for n in 1 2 3; do $(BIN)/payback run doorkey --seeds $$n --out $(ALL) && $(BIN)/payback report --out $(ALL) || exit; done
+	@for n in 1 2 3; do $(BIN)/payback run doorkey --again --seeds $$n --out $(ALL) && $(BIN)/payback report --out $(ALL) || exit; done
 	@for n in 1 2 3; do \
 	  for a in plain-settlement learner-discount-0.99 entropy-0.001; do \
-	    $(BIN)/payback run doorkey --ablation $$a --seeds $$n --out $(ALL) || exit; done; \
-	  $(BIN)/payback run doorkey --schemes $(OTHERS) --settings a0.02-g0.995 --seeds $$n --out $(ALL) \
+	    $(BIN)/payback run doorkey --again --ablation $$a --seeds $$n --out $(ALL) || exit; done; \
+	  $(BIN)/payback run doorkey --again --schemes $(OTHERS) --settings a0.02-g0.995 --seeds $$n --out $(ALL) \
 	  && $(BIN)/payback report --out $(ALL) || exit; done
 
 demo: $(VENV)/.run-ready  ## an agent learns DoorKey before your eyes, then a first report (about two minutes)

@@ -29,14 +29,17 @@ class RunCommand:
     """
 
     experiment: Annotated[Positional[str], arg(metavar="EXPERIMENT")]
-    """What to run: cliff, long-cliff or doorkey (see `payback list`)."""
+    """What to run: cliff, long-cliff, doorkey, reach or delay (see `payback list`)."""
     schemes: Annotated[tuple[str, ...], arg(metavar="SCHEME ...", help_behavior_hint="(default: all eight)")] = ()
-    """Which reward schemes: none im pbim pbim-raw grm-1 grm-1-raw grm-10 grm-10-raw; beyond the paper also grm-3 grm-30
-    grm-100 even-10 geometric-0.9 when."""
-    seeds: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: cliffs 10, doorkey 3)")] = None
-    """How many seeds, counted from 0."""
+    """Which reward schemes: none im pbim pbim-raw grm-1 grm-1-raw grm-10 grm-10-raw; beyond the paper also grm-D
+    for any delay D, even-W, geometric-R and when."""
+    seeds: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: cliffs 10, others 3 or more)")] = None
+    """How many seeds, counted from --first-seed."""
+    first_seed: Annotated[int, arg(metavar="K")] = 0
+    """The first seed: --first-seed 3 --seeds 2 makes seeds 3 and 4."""
     settings: Annotated[tuple[str, ...], arg(metavar="SETTING ...", help_behavior_hint="(default: all)")] = ()
-    """Which points of the experiment's sweep, if it has one; doorkey: a0.005-g0.99 a0.02-g0.995 a0.025-g0.995."""
+    """Which points of the experiment's sweep, if it has one; doorkey: a0.005-g0.99 a0.02-g0.995 a0.025-g0.995, or
+    others of this form; reach and delay: size, α, γ and λ like s11-a0.02-g0.995-l0.95."""
     steps: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: as in the paper)")] = None
     """Length of training (cliffs: episodes; doorkey: steps); a small number gives a quick first picture."""
     ablation: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: none)")] = None
@@ -49,6 +52,10 @@ class RunCommand:
     """The Ray cluster to use."""
     workers: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: one per core)")] = None
     """How many processes at a time."""
+    summaries: Annotated[Path, arg(metavar="DIR")] = Path("results")
+    """Folder of committed summaries: a doorkey, reach or delay run that is in one is not made again."""
+    again: bool = False
+    """Make those, too."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,8 @@ class ListCommand:
 
     out: Annotated[Path, arg(metavar="DIR")] = Path("runs")
     """The records folder to look into."""
+    summaries: Annotated[Path, arg(metavar="DIR")] = Path("results")
+    """Folder of committed summaries, which count as done."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +197,7 @@ def _do(command: Commands, console: Console) -> int:
     if isinstance(command, RunCommand):
         return _report_outcome(runner.run(runner.Request(**vars(command)), console), command.out, console)
     if isinstance(command, ListCommand):
-        overview.show(command.out, console)
+        overview.show(command.out, command.summaries, console)
         return 0
     return making.make(command.out, command.summaries, command.save_summaries, console)
 

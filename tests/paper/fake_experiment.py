@@ -43,7 +43,7 @@ class FakeExperiment:
     notes = ("The numbers are a random walk.",)
     paper: Mapping[str, Mapping[str, str]] = {"greedy_return": {"none": "88"}}
 
-    def figures(self, result: Result) -> dict[str, Scalar]:
+    def figures(self, result: Result, config: Mapping[str, object]) -> dict[str, Scalar]:
         return result.summary
 
     def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
@@ -53,12 +53,19 @@ class FakeExperiment:
         return SCHEMES
 
     def plan(
-        self, schemes: Sequence[str], seeds: int, settings: Sequence[str], steps: int | None, ablation: str | None
+        self,
+        schemes: Sequence[str],
+        seeds: int | None,
+        settings: Sequence[str],
+        steps: int | None,
+        ablation: str | None,
+        first_seed: int = 0,
     ) -> list[Run]:
         config = FakeConfig(episodes=steps or FakeConfig.episodes)
         if ablation:
             config = replace(config, **self.ablations[ablation])
-        return [Run(self.name, ablation, None, s, seed, config) for s in schemes for seed in range(seeds)]
+        chosen = range(first_seed, first_seed + (seeds or self.seeds))
+        return [Run(self.name, ablation, None, s, seed, config) for s in schemes or SCHEMES for seed in chosen]
 
     def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:
         return [tuple(group) for _, group in groupby(runs, key=lambda run: run.scheme)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import payback
-from payback.paper.schemes import OTHERS, SCHEMES, TITLES, transform_of
+from payback.paper.schemes import OTHERS, SCHEMES, TITLES, title, transform_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::payback.InterestWarning")
 
@@ -77,5 +77,13 @@ def test_every_scheme_has_a_title_and_none_is_twice():
 
 
 def test_another_name_is_refused_with_those_there_are():
-    with pytest.raises(ValueError, match=r"no scheme 'grm-7'; choose from none, im, .*, when\."):
-        transform_of("grm-7", 0.99)
+    for name in ("grm", "grm-0", "grm-07", "grm-1.5", "even", "geometric-1", "geometric-0.90", "none-raw", "", "GRM-1"):
+        with pytest.raises(ValueError, match=r"no scheme .*: choose among none, im, .*, when, or another number"):
+            transform_of(name, 0.99)
+
+
+def test_any_delay_window_and_rate_may_be_named():
+    np.testing.assert_allclose(paid("grm-2", [1, 0, 0, 0, 0]), [1, 0, -4, 0, 0])
+    np.testing.assert_allclose(paid("even-2", [1, 0, 0, 0, 0]), [1, -1, -2, 0, 0])
+    np.testing.assert_allclose(paid("geometric-0.25", [1, 0, 0, 0, 0])[:2], [1, -1.5])
+    assert [title(name) for name in ("grm-2", "even-2-raw")] == ["GRM D = 2", "evenly over 2, not normalised"]

@@ -10,11 +10,12 @@ from payback.paper.display import duration, seconds_left
 from payback.paper.engines.local import cores
 from payback.paper.experiments.plan import Experiment
 from payback.paper.mistake import Mistake
+from payback.paper.report.storage import committed_runs
 from payback.paper.runner import Request
 from payback.paper.schemes import OTHERS, SCHEMES
 
 
-def show(out: Path, console: Console) -> None:
+def show(out: Path, summaries: Path, console: Console) -> None:
     """Print one line per experiment and ablation: runs done, runs left, and about how long they take."""
     if not out.is_dir() and out != Request.out:
         raise Mistake(f"There is no folder {out}: give the one you passed to `payback run --out`.")
@@ -22,17 +23,16 @@ def show(out: Path, console: Console) -> None:
     for name in experiments.MODULES:
         experiment = experiments.load(name)
         for ablation in (None, *experiment.ablations):
-            table.add_row(*_row(experiment, ablation, out))
+            table.add_row(*_row(experiment, ablation, out, summaries))
     console.print(table)
     console.print(f"schemes: {' '.join(SCHEMES)}", highlight=False)
     console.print(f"beyond the paper, by name: {' '.join(OTHERS)}", highlight=False)
     console.print(f"records: {out}", markup=False, highlight=False)
 
 
-def _row(experiment: Experiment, ablation: str | None, out: Path) -> tuple[str, ...]:
-    """Count the runs of the paper's plan: all schemes, settings and seeds, in full length."""
-    schemes = experiment.schemes(ablation)
-    runs = experiment.plan(schemes, experiment.seeds, experiment.settings, None, ablation)
+def _row(experiment: Experiment, ablation: str | None, out: Path, summaries: Path) -> tuple[str, ...]:
+    """Count the runs of the experiment's plan: all schemes, settings and seeds, in full length."""
+    runs = experiment.plan((), None, (), None, ablation)
     name = (experiment.name, ablation or "–")
     try:
         records.refuse_others(out, runs, experiment.learner_version)
@@ -40,7 +40,8 @@ def _row(experiment: Experiment, ablation: str | None, out: Path) -> tuple[str, 
         # Short runs, or runs of another version: they do not count towards the paper's plan.
         there = sum(len(records.folders(out, group)) for group in {run.group for run in runs})
         return (*name, "0", str(len(runs)), f"(the {there} runs there are of another kind)")
-    flaws = {run: records.flaw(out / run.id) for run in runs}
+    committed = committed_runs(summaries, experiment, runs)
+    flaws = {run: None if run.id in committed else records.flaw(out / run.id) for run in runs}
     left = [run for run, flaw in flaws.items() if flaw]
     damaged = sum((out / run.id).exists() for run in left)
     costs = {str(i): experiment.cost(batch) for i, batch in enumerate(experiment.batches(left))}

@@ -1,6 +1,7 @@
 """Plan, run, resume: make the runs that are asked for and not there yet."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -13,7 +14,8 @@ from payback.paper.engines import local, ray
 from payback.paper.engines.task import Event, Task
 from payback.paper.experiments.plan import Experiment, Run
 from payback.paper.mistake import Mistake, writing_to
-from payback.paper.schemes import OTHERS, SCHEMES
+from payback.paper.report.storage import committed_runs
+from payback.paper.schemes import SCHEMES, parse_scheme
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Request:
     schemes: tuple[str, ...] = ()
     """Scheme ids; () for those of the experiment."""
     seeds: int | None = None
-    """How many seeds, from 0; None for as many as the experiment has."""
+    """How many seeds; None for as many as the experiment has."""
     settings: tuple[str, ...] = ()
     """Points of the sweep; () for all."""
     steps: int | None = None
@@ -40,6 +42,12 @@ class Request:
     """The Ray cluster; None for one of our own."""
     workers: int | None = None
     """How many processes; None for one per core."""
+    summaries: Path = Path("results")
+    """Folder of committed summaries: runs that are in one are not made again."""
+    again: bool = False
+    """Make those, too."""
+    first_seed: int = 0
+    """The first of the seeds."""
 
     @property
     def command(self) -> str:
@@ -47,6 +55,7 @@ class Request:
         parts = ["payback run", self.experiment]
         parts += ["--schemes", *self.schemes] if self.schemes not in ((), SCHEMES) else []
         parts += ["--seeds", str(self.seeds)] if self.seeds is not None else []
+        parts += ["--first-seed", str(self.first_seed)] if self.first_seed else []
         parts += ["--settings", *self.settings] if self.settings else []
         parts += ["--steps", str(self.steps)] if self.steps is not None else []
         parts += ["--ablation", self.ablation] if self.ablation else []
@@ -66,7 +75,9 @@ class Outcome:
 def planned(request: Request) -> tuple[Experiment, list[Run]]:
     """List the runs of a request; a `Mistake` says what cannot be asked for."""
     experiment = experiments.load(request.experiment)
-    _refuse_unknown("scheme", request.schemes, (*SCHEMES, *OTHERS))
+    for scheme in request.schemes:
+        with _as_mistake():
+            parse_scheme(scheme)
     if not experiment.settings:  # where there are some, others of their form may be asked for: the plan knows
         _refuse_unknown("setting", request.settings, ())
     if request.ablation is not None:
@@ -74,30 +85,31 @@ def planned(request: Request) -> tuple[Experiment, list[Run]]:
     _refuse_less_than_one("--seeds", request.seeds)
     _refuse_less_than_one("--steps", request.steps)
     _refuse_less_than_one("--workers", request.workers)
+    if request.first_seed < 0:
+        raise Mistake(f"--first-seed must be at least 0, got {request.first_seed}.")
     if request.address is not None and request.engine != "ray":
         raise Mistake("--address names a Ray cluster: add --engine ray, or leave it out.")
-    settings = request.settings or experiment.settings
-    schemes = tuple(dict.fromkeys(request.schemes)) or experiment.schemes(request.ablation)
-    seeds = request.seeds or experiment.seeds
-    return experiment, experiment.plan(schemes, seeds, settings, request.steps, request.ablation)
+    schemes = tuple(dict.fromkeys(request.schemes))
+    asked = (schemes, request.seeds, request.settings, request.steps, request.ablation, request.first_seed)
+    return experiment, experiment.plan(*asked)
 
 
 def run(request: Request, console: Console) -> Outcome:
     """Make the runs of a request that are not there yet; say what is planned, how it goes, and what failed."""
     experiment, runs = planned(request)
+    committed = set() if request.again else committed_runs(request.summaries, experiment, runs)
     _try_folder(request.out)
     records.refuse_others(request.out, runs, experiment.learner_version)
-    left = _left_to_make(request.out, runs, console)
+    left = _left_to_make(request.out, [run for run in runs if run.id not in committed], console)
     tasks = _tasks(experiment, left, request)
     costs = {task.name: experiment.cost(task.runs) for task in tasks}
     workers = request.workers or local.cores()
     where = f"{workers} process{'es' if workers > 1 else ''}" if not request.address else request.address
     estimate = duration(seconds_left(costs, {}, 0.0, workers))
     ahead = f"{len(left)} to make on {where}, about {estimate}" if left else "nothing to make"
-    _say(
-        console,
-        f"{request.experiment}: {len(runs)} runs planned, {len(runs) - len(left)} done already, {ahead}.",
-    )
+    done = f"{len(runs) - len(left) - len(committed)} done already"
+    done += f", {len(committed)} more in {request.summaries} (--again makes these too)" if committed else ""
+    _say(console, f"{request.experiment}: {len(runs)} runs planned, {done}, {ahead}.")
     return _follow(tasks, costs, workers, request, console)
 
 
@@ -137,8 +149,8 @@ def _left_to_make(out: Path, runs: Sequence[Run], console: Console) -> list[Run]
 
 
 def _tasks(experiment: Experiment, runs: list[Run], request: Request) -> list[Task]:
-    """Group the runs into tasks, the longest first so that none is left alone at the end."""
-    batches = sorted(experiment.batches(runs), key=experiment.cost, reverse=True)
+    """Group the runs into tasks, seed by seed, the longest first so that none is left alone at the end."""
+    batches = sorted(experiment.batches(runs), key=lambda batch: (batch[0].seed, -experiment.cost(batch)))
     module = experiments.MODULES[request.experiment]
     return [Task(module, tuple(batch), request.out, request.command) for batch in batches]
 
@@ -150,6 +162,14 @@ def _try_folder(out: Path) -> None:
         probe = out / ".probe"
         probe.write_bytes(b"payback")
         probe.unlink(missing_ok=True)
+
+
+@contextmanager
+def _as_mistake() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise Mistake(str(error)) from None
 
 
 def _refuse_unknown(what: str, asked: Sequence[str], known: Sequence[str]) -> None:

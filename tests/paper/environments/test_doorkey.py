@@ -93,6 +93,7 @@ def play_ours(size: int, max_steps: int, log: dict[str, np.ndarray]) -> dict[str
         (5, 250, 200, 0.5, 5),
         (6, 360, 150, 0.5, 6),
         (16, 2560, 150, 0.7, 7),
+        *((size, 10 * size**2, 150, 0.7, size) for size in (10, 11, 12, 13, 14)),
     ],
 )
 def test_every_step_equals_minigrid(size, max_steps, steps, greed, seed):

@@ -142,7 +142,8 @@ def payback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys) -> Callable
         ("--steps 1000", "--steps 1,000 is not a whole number of updates of 2,048 steps: give 2,048."),
         ("--steps 10000000", "give 9,998,336 or 10,000,384."),
         ("--steps -2048", "--steps must be at least 1, got -2048."),
-        ("--schemes grm-7", 'There is no scheme "grm-7"'),
+        ("--schemes grm-0", 'There is no scheme "grm-0"'),
+        ("--first-seed -1", "--first-seed must be at least 0, got -1."),
         ("--ablation entropy", 'There is no ablation "entropy"'),
     ],
 )

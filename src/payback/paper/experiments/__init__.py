@@ -9,6 +9,8 @@ MODULES = {
     "cliff": "payback.paper.experiments.cliff",
     "long-cliff": "payback.paper.experiments.long_cliff",
     "doorkey": "payback.paper.experiments.doorkey",
+    "reach": "payback.paper.experiments.reach",
+    "delay": "payback.paper.experiments.delay",
 }
 
 
@@ -17,7 +19,7 @@ def load(name: str) -> Experiment:
 
     >>> load("clif")
     Traceback (most recent call last):
-    payback.paper.mistake.Mistake: There is no experiment "clif": choose one of cliff, long-cliff, doorkey.
+    payback.paper.mistake.Mistake: There is no experiment "clif": choose one of cliff, long-cliff, doorkey, ...
     """
     if name not in MODULES:
         raise Mistake(f'There is no experiment "{name}": choose one of {", ".join(MODULES)}.')

@@ -6,6 +6,7 @@ An 8×8 grid seen in part, PPO with an LSTM, 10 million steps, eight schemes at 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from payback.paper.experiments.doorkey_claims import claims
 from payback.paper.experiments.doorkey_config import DoorKeyConfig, parse_setting, refuse_part_of_update
@@ -13,7 +14,7 @@ from payback.paper.experiments.doorkey_figures import single_figures
 from payback.paper.experiments.doorkey_paper import SETTINGS, TABLE
 from payback.paper.experiments.plan import Claim, Result, Run, Scalar
 from payback.paper.learners.ppo_config import LEARNER_VERSION
-from payback.paper.schemes import MATCHED, OTHERS, SCHEMES
+from payback.paper.schemes import SCHEMES
 
 ABLATIONS: Mapping[str, Mapping[str, float]] = {
     "plain-settlement": {"shaping_gamma": 1.0},
@@ -76,7 +77,13 @@ class DoorKeyExperiment:
         return SCHEMES if ablation is None else ABOUT[ablation]
 
     def plan(
-        self, schemes: Sequence[str], seeds: int, settings: Sequence[str], steps: int | None, ablation: str | None
+        self,
+        schemes: Sequence[str],
+        seeds: int | None,
+        settings: Sequence[str],
+        steps: int | None,
+        ablation: str | None,
+        first_seed: int = 0,
     ) -> list[Run]:
         """List every scheme × setting of seed 0, then of seed 1, and so on: whatever is stopped is balanced.
 
@@ -86,13 +93,13 @@ class DoorKeyExperiment:
             refuse_part_of_update(steps)
         cells = dict.fromkeys(
             cell
-            for setting in settings
-            for scheme in schemes
+            for setting in settings or self.settings
+            for scheme in schemes or self.schemes(ablation)
             if (cell := self._cell(scheme, setting, steps, ablation)) is not None
         )
         return [
             Run(self.name, ablation, setting, scheme, seed, config)
-            for seed in range(seeds)
+            for seed in range(first_seed, first_seed + (seeds or self.seeds))
             for setting, scheme, config in cells
         ]
 
@@ -111,7 +118,7 @@ class DoorKeyExperiment:
         if ablation is None:
             return name, scheme, config
         changes = self.ablations[ablation]
-        if scheme not in (*MATCHED, *OTHERS) and "shaping_gamma" in changes:
+        if scheme in ("none", "im") and "shaping_gamma" in changes:
             return None
         changed = replace(config, **changes)
         return None if changed == config else (name, scheme, changed)
@@ -137,9 +144,9 @@ class DoorKeyExperiment:
         """Decide the paper's sentences from the single figures there are."""
         return claims(results)
 
-    def figures(self, result: Result) -> dict[str, Scalar]:
+    def figures(self, result: Result, config: Mapping[str, Any]) -> dict[str, Scalar]:
         """Return the figures, those of the curve computed from it again."""
-        return {**result.summary, **single_figures(result.columns)}
+        return {**result.summary, **single_figures(result.columns, config["size"])}
 
     def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
         """Report setting by setting, with No IM in each of its γ; other matchings apart, beside the paper's."""
@@ -155,14 +162,16 @@ class DoorKeyExperiment:
 def _sections_of(group: str, setting: str, scheme: str, cells: Collection[tuple[str, ...]]) -> list[str]:
     """Return the sections in which a cell is shown."""
     others = f"{group}+other-matchings/{setting}"
-    if scheme in OTHERS:
+    if scheme not in SCHEMES:
         return [others]
     if scheme == "none":
         alike = sorted(
             {at for of, at, other in cells if of == group and other != "none" and at.endswith(f"-{setting}")}
         )
         return [f"{group}/{at}" for at in alike or [setting]]
-    beside = scheme in COMPARED and any((group, setting, other) in cells for other in OTHERS)
+    beside = scheme in COMPARED and any(
+        (of, at) == (group, setting) and other not in SCHEMES for of, at, other in cells
+    )
     return [f"{group}/{setting}", *([others] if beside else [])]
 
 

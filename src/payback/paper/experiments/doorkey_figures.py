@@ -9,18 +9,27 @@ LAST = 1000
 SMOOTH = 100
 """The paper's curves are moving averages of 100 points."""
 SHORT = 100.0
-"""Below this mean length an agent is taken to have learnt the task: random agents need hundreds of steps."""
+"""Below this mean length an agent is taken to have learnt the 8×8 task: random agents need hundreds of steps."""
 
 
-def single_figures(columns: Mapping[str, np.ndarray]) -> dict[str, float | int | bool | None]:
+def short(size: int) -> float:
+    """Return the length below which episodes on a grid of this size count as short: it grows with the number of cells.
+
+    >>> short(8), short(16)
+    (100.0, 400.0)
+    """
+    return SHORT * (size / 8) ** 2
+
+
+def single_figures(columns: Mapping[str, np.ndarray], size: int = 8) -> dict[str, float | int | bool | None]:
     """Sum a curve up; None for what was not reached.
 
     The paper's: N̄ and σ, means of mean and deviation of the episode lengths over the last points; converged, if no
     episode was truncated in these; T, the first step at which the mean length is below N̄, if converged.
 
     Ours: T with the 100-point mean in place of single points; the first step from which on that mean stays below
-    100; the share of the last points' episodes that were truncated. The means of F, F', F̄ and of what ends of episodes
-    are worth are for the approximations of `sec:d1explanation`.
+    `short(size)`, 100 on the 8×8 grid; the share of the last points' episodes that were truncated. The means of F, F',
+    F̄ and of what ends of episodes are worth are for the approximations of `sec:d1explanation`.
     """
     steps, length = columns["steps"], columns["window_mean"].astype(np.float64)
     last = slice(-min(LAST, max(1, len(length) // 2)), None)
@@ -35,7 +44,7 @@ def single_figures(columns: Mapping[str, np.ndarray]) -> dict[str, float | int |
         "converged": converged,
         "convergence_step": _first(steps, length < level) if converged else None,
         "smooth_convergence_step": _first(steps, smooth < level) if converged else None,
-        "settled_step": _first(steps, stays(smooth < SHORT)),
+        "settled_step": _first(steps, stays(smooth < short(size))),
         "truncated_share": float(columns["truncated"][last].sum()) / ended if ended else None,
         **training_means(columns),
         "largest_repayment": float(columns["repaid"].min()),

@@ -80,7 +80,7 @@ def result(task: DoorKey, state: Train, columns: dict[str, np.ndarray]) -> Resul
     arrays["film_length"] = np.asarray(film.length, np.int16)
     arrays["parameters"] = np.asarray(state.learner.parameters)
     summary = {
-        **single_figures(columns),
+        **single_figures(columns, task.size),
         "sampled_length": sampled.length,
         "sampled_solved": sampled.solved,
         "greedy_length": greedy.length,

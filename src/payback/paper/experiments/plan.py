@@ -173,12 +173,16 @@ class Experiment(Protocol):
     def plan(
         self,
         schemes: Sequence[str],
-        seeds: int,
+        seeds: int | None,
         settings: Sequence[str],
         steps: int | None,
         ablation: str | None,
+        first_seed: int = 0,
     ) -> list[Run]:
-        """List the runs: every scheme × setting × seed; `steps` shortens the training (None: in full)."""
+        """List the runs: every scheme × setting × seed; what is () or None is as the experiment has it.
+
+        `steps` shortens the training (None: in full); `seeds` is how many, counted from `first_seed`.
+        """
         ...
 
     def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:
@@ -201,8 +205,8 @@ class Experiment(Protocol):
         """Decide the paper's sentences from the results there are, by run id."""
         ...
 
-    def figures(self, result: Result) -> dict[str, Scalar]:
-        """Return the single figures of a result as they are defined now, whenever it was made."""
+    def figures(self, result: Result, config: Mapping[str, Any]) -> dict[str, Scalar]:
+        """Return the single figures of a result as they are defined now, whenever it was made, with its config."""
         ...
 
     @property

@@ -41,13 +41,24 @@ class TabularExperiment:
         return SCHEMES
 
     def plan(
-        self, schemes: Sequence[str], seeds: int, settings: Sequence[str], steps: int | None, ablation: str | None
+        self,
+        schemes: Sequence[str],
+        seeds: int | None,
+        settings: Sequence[str],
+        steps: int | None,
+        ablation: str | None,
+        first_seed: int = 0,
     ) -> list[Run]:
         """List every scheme × seed; `steps` are episodes."""
         config = self.config() if steps is None else self.config(episodes=steps)
         if ablation is not None:
             config = replace(config, **self.ablations[ablation])
-        return [Run(self.name, ablation, None, scheme, seed, config) for scheme in schemes for seed in range(seeds)]
+        chosen = range(first_seed, first_seed + (seeds or self.seeds))
+        return [
+            Run(self.name, ablation, None, scheme, seed, config)
+            for scheme in schemes or self.schemes(ablation)
+            for seed in chosen
+        ]
 
     def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:
         """Put the seeds of one scheme side by side, at most LANES."""
@@ -79,7 +90,7 @@ class TabularExperiment:
         """Decide the paper's sentences from the results there are."""
         return self.decide(results)
 
-    def figures(self, result: Result) -> dict[str, Scalar]:
+    def figures(self, result: Result, config: Mapping[str, Any]) -> dict[str, Scalar]:
         """Return the figures as they were measured."""
         return result.summary
 

@@ -43,10 +43,12 @@ class PPO:
         """Refuse what cannot be trained with."""
         for field in fields(self):
             value = getattr(self, field.name)
-            if not value > 0:
+            if not value > 0 and field.name != "gae_lambda":
                 raise ValueError(f"{field.name} is {value}; it must be more than 0")
-        if self.gamma > 1 or self.gae_lambda > 1:
-            raise ValueError(f"gamma is {self.gamma} and gae_lambda {self.gae_lambda}; neither may exceed 1")
+        if self.gamma > 1 or not 0 <= self.gae_lambda <= 1:
+            raise ValueError(
+                f"gamma is {self.gamma} and gae_lambda {self.gae_lambda}; neither may exceed 1, and λ not be below 0"
+            )
         if self.recurrence % 2 or self.steps % self.recurrence or self.batch % self.recurrence:
             raise ValueError(
                 f"recurrence is {self.recurrence}, which must be even and divide steps ({self.steps}) and batch "

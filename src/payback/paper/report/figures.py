@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from payback.paper.schemes import OTHERS, SCHEMES, TITLES
+from payback.paper.schemes import TITLES, in_order, title
 
 Layered = alt.LayerChart | alt.FacetChart
 
@@ -49,7 +49,10 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberat
 
 def titled(scheme: str) -> str:
     """Return a scheme's name in words."""
-    return TITLES.get(scheme, scheme)
+    try:
+        return title(scheme)
+    except ValueError:
+        return scheme
 
 
 def colour(scheme: str) -> str:
@@ -211,5 +214,4 @@ def _final_tooltip() -> list[alt.Tooltip]:
 
 def known_first(schemes: Sequence[str]) -> list[str]:
     """Order schemes as the paper does, unknown ones last."""
-    order = {scheme: i for i, scheme in enumerate((*SCHEMES, *OTHERS))}
-    return sorted(schemes, key=lambda scheme: order.get(scheme, len(order)))
+    return in_order(schemes)

@@ -9,7 +9,7 @@ import numpy as np
 from payback.paper.experiments.plan import Experiment, Result
 from payback.paper.mistake import Mistake
 from payback.paper.report.summary import Group, Summary
-from payback.paper.schemes import OTHERS, SCHEMES
+from payback.paper.schemes import in_order
 
 
 def merged(experiment: Experiment, new: Summary, old: Summary) -> Summary:
@@ -49,10 +49,9 @@ def _merged(new: Group, old: Group) -> Group:
                 f"The committed summary of {new.name} was made with another {part}: move it away, or choose another "
                 "--summaries."
             )
-    rank = {scheme: i for i, scheme in enumerate((*SCHEMES, *OTHERS))}
     runs = {(run["scheme"], run["seed"]): (group, run) for group in (old, new) for run in group.runs}
-    keys = sorted(runs, key=lambda key: (rank.get(key[0], len(rank)), key[1]))
-    schemes = dict.fromkeys(scheme for scheme, _ in keys)
+    schemes = dict.fromkeys(in_order([scheme for scheme, _ in runs]))
+    keys = [(scheme, seed) for scheme in schemes for seed in sorted(seed for other, seed in runs if other == scheme)]
     columns = [c for c in next(iter(new.curves.values())) if all(c in own for own in old.curves.values())]
     return replace(
         new,

@@ -154,20 +154,23 @@ def heading(name: str) -> str:
 
     >>> [heading(name) for name in ("cliff", "cliff+wide-rnd", "doorkey/a0.02-g0.995", "doorkey+x/a0.02-g0.995")]
     ['cliff', 'wide-rnd', 'α = 0.02, γ = 0.995', 'x, α = 0.02, γ = 0.995']
+    >>> heading("reach/s11-a0.02-g0.995-l0.95")
+    'size = 11, α = 0.02, γ = 0.995, λ = 0.95'
     """
     group, _, setting = name.partition("/")
-    words = re.sub(r"(^|-)([ag])(?=[\d.])", lambda m: f"{', ' if m[1] else ''}{'αγ'[m[2] == 'g']} = ", setting)
+    letters = {"s": "size", "a": "α", "g": "γ", "l": "λ"}
+    words = re.sub(r"(^|-)([sagl])(?=[\d.])", lambda m: f"{', ' if m[1] else ''}{letters[m[2]]} = ", setting)
     return ", ".join(filter(None, (group.partition("+")[2] or ("" if setting else group), words)))
 
 
 def _strips(group: Group, schemes: Sequence[str], charts: Charts) -> Markup | None:
     films = {titled(scheme): group.films[scheme] for scheme in schemes if scheme in group.films}
-    return Markup(charts.drawing(f"{group.name}-film", rooms.strips(films))) if films else None
+    return Markup(charts.drawing(f"{group.name}-film", rooms.strips(films, group.config["size"]))) if films else None
 
 
 def _room(summary: Summary, charts: Charts) -> Markup | None:
-    films = [film for group in summary.groups for film in group.films.values()]
-    return Markup(charts.drawing(f"{summary.experiment}-room", rooms.picture(films[0]))) if films else None
+    films = [(film, group.config["size"]) for group in summary.groups for film in group.films.values()]
+    return Markup(charts.drawing(f"{summary.experiment}-room", rooms.picture(*films[0]))) if films else None
 
 
 def _policy(group: Group, scheme: str, charts: Charts) -> dict[str, Any]:

@@ -10,7 +10,6 @@ Film = Mapping[str, np.ndarray]
 """The states of one episode, (steps,) per field of `environments.doorkey.State`."""
 
 CELL = 18
-SIZE = 8
 FRAMES = 6
 FLOOR, WALL, GOAL, DOOR, KEY, AGENT, VISITED = (
     "#f3f1ea",
@@ -24,19 +23,19 @@ FLOOR, WALL, GOAL, DOOR, KEY, AGENT, VISITED = (
 OPEN, LOCKED = 0, 2
 
 
-def room(film: Film, frame: int) -> str:
+def room(film: Film, frame: int, size: int = 8) -> str:
     """Draw one frame: the grid, the time spent in each cell so far (blue), door, key and agent."""
     now = {name: int(part[frame]) for name, part in film.items()}
     spent: dict[tuple[int, int], int] = {}
     for x, y in zip(film["x"][: frame + 1].tolist(), film["y"][: frame + 1].tolist(), strict=True):
         spent[x, y] = spent.get((x, y), 0) + 1
-    side = SIZE * CELL
+    side = size * CELL
     inner = side - 2 * CELL
     parts = [
         f'<rect width="{side}" height="{side}" fill="{WALL}"/>',
         f'<rect x="{CELL}" y="{CELL}" width="{inner}" height="{inner}" fill="{FLOOR}"/>',
-        _box(now["wall"], 1, WALL, height=SIZE - 2),
-        _box(SIZE - 2, SIZE - 2, GOAL),
+        _box(now["wall"], 1, WALL, height=size - 2),
+        _box(size - 2, size - 2, GOAL),
     ]
     # A stay of 50 steps is as dark as it gets; on the first step a cell is just tinted.
     parts += [_box(x, y, VISITED, opacity=min(0.85, 0.12 + 0.73 * log(n) / log(50))) for (x, y), n in spent.items()]
@@ -47,16 +46,16 @@ def room(film: Film, frame: int) -> str:
     return "".join(parts)
 
 
-def picture(film: Film) -> str:
+def picture(film: Film, size: int = 8) -> str:
     """Draw the environment alone, at the start of an episode."""
-    side = SIZE * CELL
-    return _svg(side, side, room(film, 0), "A DoorKey grid at the start of an episode")
+    side = size * CELL
+    return _svg(side, side, room(film, 0, size), "A DoorKey grid at the start of an episode")
 
 
-def strips(films: Mapping[str, Film], frames: int = FRAMES) -> str:
+def strips(films: Mapping[str, Film], size: int = 8, frames: int = FRAMES) -> str:
     """Draw a row of frames per agent, evenly spaced over its episode; `films` goes by title."""
     left, top, gap = 190, 4, 8
-    side = SIZE * CELL
+    side = size * CELL
     rows = []
     for row, (title, film) in enumerate(films.items()):
         y = top + row * (side + 26)
@@ -65,7 +64,7 @@ def strips(films: Mapping[str, Film], frames: int = FRAMES) -> str:
         rows.append(_text(0, y + 24, str(escape(title)), bold=True) + _text(0, y + 42, f"{length} {steps}"))
         for column, frame in enumerate(spaced(length, frames)):
             x = left + column * (side + gap)
-            rows.append(f'<g transform="translate({x} {y})">{room(film, frame)}</g>')
+            rows.append(f'<g transform="translate({x} {y})">{room(film, frame, size)}</g>')
             rows.append(_text(x, y + side + 13, f"step {frame}"))
     width, height = left + frames * (side + gap), top + len(films) * (side + 26)
     return _svg(width, height, "".join(rows), "Frames of trained agents, one row per scheme")

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from payback.paper.experiments.plan import Claim
+from payback.paper.experiments.plan import Claim, Experiment, Run
 from payback.paper.mistake import Mistake, writing_to
 from payback.paper.policy import Policy
 from payback.paper.report.summary import CURVES, Group, Summary, as_json
@@ -26,6 +26,30 @@ def save(folder: Path, summary: Summary) -> None:
         _write_parquet(place / "films.parquet", _film_columns(summary))
         text = json.dumps(as_json(summary), indent=1, ensure_ascii=False, allow_nan=False)
         _replace(place / "summary.json", (text + "\n").encode())
+
+
+def committed_runs(folder: Path, experiment: Experiment, runs: Sequence[Run]) -> set[str]:
+    """Return which of these runs are in the committed summary of an experiment that adds up over days, by run id.
+
+    A run is the same if its id and the length of its training are; a summary made by another learner is refused.
+    """
+    path = folder / experiment.name / "summary.json"
+    if not experiment.adds_up or not path.exists():
+        return set()
+    try:
+        groups = json.loads(path.read_text())["groups"]
+        versions = {group["made"]["learner_version"] for group in groups}
+        there = {(run["id"], run["trained_steps"]) for group in groups for run in group["runs"]}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Mistake(
+            f"The summary {path} cannot be read ({error}): bring it back from git, or move it away."
+        ) from error
+    if versions - {experiment.learner_version}:
+        raise Mistake(
+            f"The summary {path} was made by learner version {min(versions)}, not {experiment.learner_version}: "
+            "move it away, or choose another --summaries."
+        )
+    return {run.id for run in runs if (run.id, run.config.total_steps) in there}
 
 
 def load(folder: Path) -> list[Summary]:

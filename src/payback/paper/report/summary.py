@@ -21,7 +21,7 @@ import numpy as np
 from payback.paper.experiments.plan import Claim, Experiment, Run
 from payback.paper.policy import Policy, majority
 from payback.paper.records import Record
-from payback.paper.schemes import OTHERS, SCHEMES
+from payback.paper.schemes import in_order
 
 CURVES = ("return", "length", "window_mean", "window_std")
 FILM = "film_"
@@ -77,7 +77,8 @@ class Summary:
 def summarise(experiment: Experiment, records: Mapping[str, Record]) -> Summary:
     """Make the summary of an experiment from its records, by run id."""
     results = {
-        name: replace(record.result, summary=experiment.figures(record.result)) for name, record in records.items()
+        name: replace(record.result, summary=experiment.figures(record.result, record.identity["config"]))
+        for name, record in records.items()
     }
     records = {name: replace(record, result=results[name]) for name, record in records.items()}
     groups = [
@@ -131,9 +132,9 @@ def field_docs(config: type) -> dict[str, str]:
 
 
 def _group(name: str, members: Sequence[Record], points: int) -> Group:
-    order = {scheme: i for i, scheme in enumerate((*SCHEMES, *OTHERS))}
-    members = sorted(members, key=lambda r: (order.get(r.identity["scheme"], 99), r.identity["seed"]))
-    schemes = dict.fromkeys(record.identity["scheme"] for record in members)
+    schemes = dict.fromkeys(in_order([record.identity["scheme"] for record in members]))
+    rank = {scheme: place for place, scheme in enumerate(schemes)}
+    members = sorted(members, key=lambda r: (rank[r.identity["scheme"]], r.identity["seed"]))
     by_scheme = {s: [r for r in members if r.identity["scheme"] == s] for s in schemes}
     first = members[0].result.columns
     names = [c for c in CURVES if all(c in record.result.columns for record in members)]
