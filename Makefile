@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-PINS := pyproject.toml constraints.txt
+PINS := pyproject.toml lab/pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce reproduce-all demo test test-hosts lint format bench readme clean
@@ -22,23 +22,23 @@ $(VENV)/.created:
 
 $(VENV)/.run-ready: $(VENV)/.created $(PINS)
 	@echo "installing what the experiments need (about a minute, once) …"
-	@$(PIP) --editable '.[paper]'
+	@$(PIP) --editable . --editable lab
 	@touch $@
 
 $(VENV)/.dev-ready: $(VENV)/.run-ready
 	@echo "installing what the tests need (a few minutes, once) …"
 	@$(PIP) torch==2.13.0
-	@$(PIP) --editable '.[dev]'
+	@$(PIP) --editable '.[dev]' --editable 'lab[ray]'
 	@touch $@
 
 reproduce: $(VENV)/.run-ready  ## the main job: the cliffs in full, a short DoorKey, the report (about a quarter of an hour)
-	@$(BIN)/payback list
-	@$(BIN)/payback run cliff
-	@$(BIN)/payback run cliff --ablation cumulative-mean
-	@$(BIN)/payback run cliff --ablation wide-rnd
-	@$(BIN)/payback run long-cliff
-	@$(BIN)/payback run doorkey --schemes none im grm-10 --settings a0.02-g0.995 --seeds 1 --steps 1499136
-	@$(BIN)/payback report
+	@$(BIN)/payback-lab list
+	@$(BIN)/payback-lab run cliff
+	@$(BIN)/payback-lab run cliff --ablation cumulative-mean
+	@$(BIN)/payback-lab run cliff --ablation wide-rnd
+	@$(BIN)/payback-lab run long-cliff
+	@$(BIN)/payback-lab run doorkey --schemes none im grm-10 --settings a0.02-g0.995 --seeds 1 --steps 1499136
+	@$(BIN)/payback-lab report
 
 # In a folder of its own, since a short and a full DoorKey cannot share one. Breadth-first: whenever it is stopped, what
 # is there is balanced, and the same command goes on.
@@ -46,23 +46,23 @@ ALL := full
 OTHERS := grm-3 grm-30 grm-100 even-10 geometric-0.9 when
 reproduce-all: $(VENV)/.run-ready  ## everything in full, with all seeds and ablations (many hours; stop and go on as you like)
 	@mkdir -p $(ALL)
-	@$(BIN)/payback list --out $(ALL)
-	@$(BIN)/payback run cliff --out $(ALL)
-	@$(BIN)/payback run cliff --ablation cumulative-mean --out $(ALL)
-	@$(BIN)/payback run cliff --ablation wide-rnd --out $(ALL)
-	@$(BIN)/payback run long-cliff --out $(ALL)
-	@for n in 1 2 3; do $(BIN)/payback run doorkey --again --seeds $$n --out $(ALL) && $(BIN)/payback report --out $(ALL) || exit; done
+	@$(BIN)/payback-lab list --out $(ALL)
+	@$(BIN)/payback-lab run cliff --out $(ALL)
+	@$(BIN)/payback-lab run cliff --ablation cumulative-mean --out $(ALL)
+	@$(BIN)/payback-lab run cliff --ablation wide-rnd --out $(ALL)
+	@$(BIN)/payback-lab run long-cliff --out $(ALL)
+	@for n in 1 2 3; do $(BIN)/payback-lab run doorkey --again --seeds $$n --out $(ALL) && $(BIN)/payback-lab report --out $(ALL) || exit; done
 	@for n in 1 2 3; do \
 	  for a in plain-settlement learner-discount-0.99 entropy-0.001; do \
-	    $(BIN)/payback run doorkey --again --ablation $$a --seeds $$n --out $(ALL) || exit; done; \
-	  $(BIN)/payback run doorkey --again --schemes $(OTHERS) --settings a0.02-g0.995 --seeds $$n --out $(ALL) \
-	  && $(BIN)/payback report --out $(ALL) || exit; done
+	    $(BIN)/payback-lab run doorkey --again --ablation $$a --seeds $$n --out $(ALL) || exit; done; \
+	  $(BIN)/payback-lab run doorkey --again --schemes $(OTHERS) --settings a0.02-g0.995 --seeds $$n --out $(ALL) \
+	  && $(BIN)/payback-lab report --out $(ALL) || exit; done
 
 demo: $(VENV)/.run-ready  ## an agent learns DoorKey before your eyes, then a first report (about two minutes)
-	@$(BIN)/python examples/doorkey_agent.py
+	@$(BIN)/python lab/examples/doorkey_agent.py
 	@$(BIN)/python examples/random_walker.py
-	@$(BIN)/payback run cliff --steps 1000 --seeds 3 --out demo
-	@$(BIN)/payback report --out demo
+	@$(BIN)/payback-lab run cliff --steps 1000 --seeds 3 --out demo
+	@$(BIN)/payback-lab report --out demo
 
 # RLlib and rllte pin packages that the rest does not: each is tested in an environment of its own.
 HOST_TOOLS := numpy array-api-compat pytest pytest-timeout
@@ -110,10 +110,10 @@ OTHER := doorkey-other-matchings-a0.02-g0.995
 FIGURES := doorkey-room doorkey-a0.005-g0.99-window-mean doorkey-a0.02-g0.995-window-mean \
   doorkey-a0.025-g0.995-window-mean doorkey-a0.02-g0.995-film $(OTHER)-sampled-length-by-delay $(OTHER)-settled-step-by-delay
 readme: $(VENV)/.run-ready  ## the tables and figures of README and docs, made again from results/
-	@$(BIN)/payback report --out build/readme
+	@$(BIN)/payback-lab report --out build/readme
 	@mkdir -p docs/figures
 	@for name in $(FIGURES); do cp build/readme/figures/$$name.svg docs/figures/; done
-	@for page in readme reproduction claims; do $(BIN)/python -m payback.paper.report.$$page || exit; done
+	@for page in readme reproduction claims; do $(BIN)/python -m payback_lab.report.$$page || exit; done
 
 clean:  ## remove the virtual environment and caches
 	@rm -rf $(VENV) .envs .pytest_cache .ruff_cache .hypothesis dist build

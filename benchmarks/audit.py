@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import payback
-from payback.audit import audit
+from payback.auditing.audit import audit
 
 GAMMA, B, T, ROUNDS = 0.99, 16, 500_000, 7
 BOUND = 4.0

@@ -60,10 +60,10 @@ def test_the_core_imports_nothing_heavier(path: Path):
         "import torch",
         "import jax.numpy as jnp",
         "from jax import lax",
-        "import payback.paper.schemes",
+        "import payback_lab.methods",
         "from payback.integrations import gymnasium",
         "def f():\n    import torch",
-        "def f():\n    from payback.paper import records",
+        "def f():\n    from payback_lab import records",
         "from .paper import records",
         "from payback import cli",
         "from . import paper",
@@ -82,7 +82,7 @@ def test_importing_payback_loads_nothing_heavier():
     loaded = {name.split(".")[0] for name in run.stdout.split()}
     assert "payback" in loaded
     assert loaded <= ALLOWED
-    assert not [name for name in run.stdout.split() if name.startswith(("payback.paper", "payback.integrations"))]
+    assert not [name for name in run.stdout.split() if name.startswith(("payback_lab", "payback.integrations"))]
 
 
 # ------------------------------------------------------------------ every public name is documented

@@ -3,19 +3,23 @@
 Every bonus is a loan, repaid later in the same episode with interest.
 """
 
-from payback.audit import Audit, audit
-from payback.center import center, merge_centers
-from payback.check import check_boundary, check_causal, check_transform
-from payback.episode import match_episode, potential_of, reward_of
-from payback.inputs import InterestWarning
-from payback.match import match_after, match_at_end, match_evenly, match_geometric, match_when
-from payback.matching import LawBroken, check_matching
-from payback.recipes import grm, pbim
-from payback.rollout import shape_rollout
-from payback.saving import load_state, save_state
-from payback.transform import RewardTransform, chain, clip, drop, owed, scale
+from importlib.metadata import version
 
-__version__ = "0.1.0"
+from payback.auditing.audit import Audit, audit
+from payback.check.boundary import check_boundary
+from payback.check.causal import check_causal
+from payback.check.matching import check_matching
+from payback.check.transform import check_transform
+from payback.core.center import center, merge_centers
+from payback.core.episode import match_episode, potential_of, reward_of
+from payback.core.errors import InterestWarning, LawBroken
+from payback.core.matches import match_after, match_at_end, match_evenly, match_geometric, match_when
+from payback.core.recipes import grm, pbim
+from payback.core.rollout import shape_rollout
+from payback.core.state_io import load_state, save_state
+from payback.core.transform import RewardTransform, chain, clip, drop, owed, scale
+
+__version__ = version("payback")
 
 __all__ = [
     "Audit",
@@ -48,3 +52,10 @@ __all__ = [
     "scale",
     "shape_rollout",
 ]
+
+_SUBPACKAGES = ("auditing", "check", "integrations", "mdp", "potentials")
+
+
+def __dir__() -> list[str]:
+    """List the public names and the public modules, nothing else."""
+    return sorted([*__all__, *_SUBPACKAGES, "__version__"])

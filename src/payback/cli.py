@@ -1,262 +1,83 @@
-"""The command line: `payback run | report | list | audit | prior-work`."""
+"""The command line of the library: `payback audit FILE`, `payback check FILE:NAME`. argparse, nothing to install."""
 
-import contextlib
-import io
-import signal
+from __future__ import annotations
+
+import argparse
 import sys
-import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
 
-import tyro
-from rich.console import Console
-from tyro.conf import OmitSubcommandPrefixes, Positional, arg, subcommand
+import payback
+from payback.auditing.audit import TOLERANCE
+from payback.auditing.log_file import Columns
 
-from payback.paper.mistake import Mistake
-
-if TYPE_CHECKING:
-    from payback.paper.runner import Outcome
-
-
-@dataclass(frozen=True)
-class RunCommand:
-    """Make the runs of an experiment that are not there yet: `payback run cliff`.
-
-    Every run has a folder of its own below --out, written whole or not at all. Stop it whenever you like (Ctrl-C,
-    kill): the same command goes on where it was, and the results are the same to the bit.
-    """
-
-    experiment: Annotated[Positional[str], arg(metavar="EXPERIMENT")]
-    """What to run: cliff, long-cliff, doorkey, reach or delay (see `payback list`)."""
-    schemes: Annotated[tuple[str, ...], arg(metavar="SCHEME ...", help_behavior_hint="(default: all eight)")] = ()
-    """Which reward schemes: none im pbim pbim-raw grm-1 grm-1-raw grm-10 grm-10-raw; beyond the paper also grm-D
-    for any delay D, even-W, geometric-R and when."""
-    seeds: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: cliffs 10, others 3 or more)")] = None
-    """How many seeds, counted from --first-seed."""
-    first_seed: Annotated[int, arg(metavar="K")] = 0
-    """The first seed: --first-seed 3 --seeds 2 makes seeds 3 and 4."""
-    settings: Annotated[tuple[str, ...], arg(metavar="SETTING ...", help_behavior_hint="(default: all)")] = ()
-    """Which points of the experiment's sweep, if it has one; doorkey: a0.005-g0.99 a0.02-g0.995 a0.025-g0.995, or
-    others of this form; reach and delay: size, α, γ and λ like s11-a0.02-g0.995-l0.95."""
-    steps: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: as in the paper)")] = None
-    """Length of training (cliffs: episodes; doorkey: steps); a small number gives a quick first picture."""
-    ablation: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: none)")] = None
-    """Run a documented variation instead of the paper's setting (see `payback list`)."""
-    out: Annotated[Path, arg(metavar="DIR")] = Path("runs")
-    """The records folder."""
-    engine: Literal["local", "ray"] = "local"
-    """Compute in processes of this machine, or on a Ray cluster."""
-    address: Annotated[str | None, arg(metavar="HOST:PORT", help_behavior_hint="(default: start one here)")] = None
-    """The Ray cluster to use."""
-    workers: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: one per core)")] = None
-    """How many processes at a time."""
-    summaries: Annotated[Path, arg(metavar="DIR")] = Path("results")
-    """Folder of committed summaries: a doorkey, reach or delay run that is in one is not made again."""
-    again: bool = False
-    """Make those, too."""
-
-
-@dataclass(frozen=True)
-class ReportCommand:
-    """Write report.html and figures/ into --out, from the runs there are."""
-
-    out: Annotated[Path, arg(metavar="DIR")] = Path("runs")
-    """The records folder; the report is written into it."""
-    summaries: Annotated[Path, arg(metavar="DIR")] = Path("results")
-    """Folder of small summaries: read when --out holds no runs, written with --save-summaries."""
-    save_summaries: bool = False
-    """Also write the summaries of the runs (curves thinned, figures, claims), small enough to commit."""
-
-
-@dataclass(frozen=True)
-class ListCommand:
-    """Say what there is to run, what is done, and what is left."""
-
-    out: Annotated[Path, arg(metavar="DIR")] = Path("runs")
-    """The records folder to look into."""
-    summaries: Annotated[Path, arg(metavar="DIR")] = Path("results")
-    """Folder of committed summaries, which count as done."""
-
-
-@dataclass(frozen=True)
-class AuditCommand:
-    """Say whether a log of shaped rewards keeps the law, and if not where, and what the leaks look like.
-
-    One row per step and environment, in order of time; exit status 0 if every finished episode keeps the law, else 1.
-    """
-
-    file: Annotated[Positional[Path], arg(metavar="FILE")]
-    """The log: .parquet, .csv or .npz."""
-    gamma: Annotated[float | None, arg(metavar="G", help_behavior_hint="(default: estimated from the rewards)")] = None
-    """The learner's discount."""
-    shaped: Annotated[str, arg(metavar="COLUMN")] = "shaped"
-    """Column of what the learner was given for its bonus, F'."""
-    done: Annotated[str, arg(metavar="COLUMN")] = "done"
-    """Column that marks the last step of an episode."""
-    environment: Annotated[str, arg(metavar="COLUMN")] = "env"
-    """Column that tells the environments apart; one environment if it is not there."""
-    reward: Annotated[str, arg(metavar="COLUMN")] = "reward"
-    """Column of the bonus before shaping, F; not needed if gamma is given."""
-    valid: Annotated[str, arg(metavar="COLUMN")] = "valid"
-    """Column that is false for rows that are no transition; not needed."""
-    step: Annotated[str, arg(metavar="COLUMN")] = "step"
-    """Column of the step's number, to find rows out of order; not needed."""
-    page: Annotated[Path | None, arg(metavar="HTML", help_behavior_hint="(default: none is written)")] = None
-    """Also write a page with the ledger of one episode: loans, repayments, debt."""
-    tolerance: Annotated[float, arg(metavar="X")] = 1e-5
-    """How large |Σγ^t F'_t| may be beside Σγ^t |F'_t|."""
-
-
-@dataclass(frozen=True)
-class PriorWorkCommand:
-    """Print the paper's table of prior methods, decided by the exact solver over random small problems."""
-
-    problems: Annotated[int, arg(metavar="N")] = 200
-    """Random problems per cell."""
-    markdown: bool = False
-    """Print it as Markdown."""
-    summaries: Annotated[Path, arg(metavar="DIR")] = Path("results")
-    """Folder of small summaries: the table is written into it with --save-summaries."""
-    save_summaries: bool = False
-    """Also write the table as JSON, for the report."""
-
-
-Command = (
-    Annotated[RunCommand, subcommand("run")]
-    | Annotated[ReportCommand, subcommand("report")]
-    | Annotated[ListCommand, subcommand("list")]
-    | Annotated[AuditCommand, subcommand("audit")]
-    | Annotated[PriorWorkCommand, subcommand("prior-work")]
-)
-Commands = RunCommand | ReportCommand | ListCommand | AuditCommand | PriorWorkCommand
+COLUMNS = {
+    "shaped": "what the learner was given for its bonus, F′",
+    "done": "marks the last step of an episode",
+    "environment": "tells the environments apart; one environment if it is not there",
+    "reward": "the bonus before shaping, F; not needed if gamma is given",
+    "valid": "false for invalid rows, such as autoreset rows; not needed",
+    "step": "the step's number, to find rows out of order; not needed",
+}
+"""The columns of a log that may be named, and what they hold."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the arguments say; return the exit status: 0 all done, 1 not all, 2 a mistake, 130 interrupted."""
+    """Do what the arguments say; return the exit status: 0 the law is kept, 1 it is not, 2 a mistake."""
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    if asked.command is None:
+        parser.print_help()
+        return 0
     try:
-        with _stoppable():
-            return _do(parse(sys.argv[1:] if arguments is None else arguments), Console(soft_wrap=True))
-    except Mistake as mistake:
-        print(f"payback: {mistake}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print(
-            "payback: stopped; what was finished is kept, and the same command goes on from there.",
-            file=sys.stderr,
-        )
-        return 130
-    except BrokenPipeError:  # the reader of our output left: `payback list | head`
-        sys.stderr.close()
-        return 1
-    except OSError as error:
-        print(f"payback: {error.filename or 'the operating system'}: {error.strerror or error}.", file=sys.stderr)
+        return _audit(asked) if asked.command == "audit" else _check(asked)
+    except (ValueError, OSError, ImportError) as error:
+        print(f"payback: {error}", file=sys.stderr)
         return 2
 
 
-def parse(arguments: Sequence[str]) -> Commands:
-    """Read the arguments; what cannot be understood is a `Mistake` of one sentence."""
-    said = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(said):
-            return tyro.cli(
-                Command,  # pyright: ignore[reportArgumentType]
-                prog="payback",
-                description="The paper's experiments, from run to report; and whether a log of rewards keeps the law.",
-                args=list(arguments),
-                config=(OmitSubcommandPrefixes,),
-            )
-    except SystemExit as leaving:
-        if leaving.code in (0, None):
-            raise
-        raise Mistake(_one_sentence(said.getvalue(), arguments)) from None
-
-
-def _one_sentence(boxed: str, arguments: Sequence[str]) -> str:
-    """Take the message out of tyro's frame: its first part, and the option it thinks was meant."""
-    lines = [line.strip().strip("│").strip() for line in boxed.splitlines()]
-    lines = [line for line in lines if line and not line.startswith(("╭", "╰"))]
-    rules = [i for i, line in enumerate(lines) if set(line) == {"─"}]
-    message = " ".join(lines[: rules[0]] if rules else lines).removesuffix(".")
-    if "Perhaps you meant:" in lines[:-1]:
-        message += f"; perhaps you meant {lines[lines.index('Perhaps you meant:') + 1]}"
-    command = next(
-        (f"{word} " for word in arguments[:1] if word in ("run", "report", "list", "audit", "prior-work")), ""
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="payback", description="Does a log of rewards, or shaping code, keep the law?"
     )
-    return f"{message or 'The arguments are not understood'}; see `payback {command}--help`."
-
-
-def _do(command: Commands, console: Console) -> int:
-    if isinstance(command, AuditCommand | PriorWorkCommand):
-        return _examine(command, console)
-    # Imported here, so that --help and mistakes in the arguments answer at once.
-    from payback.paper import overview, runner
-    from payback.paper.report import making
-
-    if isinstance(command, RunCommand):
-        return _report_outcome(runner.run(runner.Request(**vars(command)), console), command.out, console)
-    if isinstance(command, ListCommand):
-        overview.show(command.out, command.summaries, console)
-        return 0
-    return making.make(command.out, command.summaries, command.save_summaries, console)
-
-
-def _examine(command: AuditCommand | PriorWorkCommand, console: Console) -> int:
-    """Audit a log or decide the table; what they cannot read is a mistake of one sentence."""
-    from payback.audit_file import Columns
-    from payback.commands import audit, prior_work
-
-    try:
-        if isinstance(command, PriorWorkCommand):
-            summaries = command.summaries if command.save_summaries else None
-            return prior_work.run(command.problems, command.markdown, console, summaries)
-        columns = Columns(
-            command.shaped,
-            command.done,
-            command.environment,
-            command.reward,
-            valid=command.valid,
-            step=command.step,
-        )
-        return audit.run(command.file, command.gamma, columns, command.page, command.tolerance, console)
-    except (ValueError, FileNotFoundError) as error:
-        raise Mistake(str(error)) from None
-
-
-def _report_outcome(outcome: "Outcome", out: Path, console: Console) -> int:
-    """Say what came of the runs; the errors come last, where they are seen."""
-    if not outcome.failed:
-        console.print(f"All runs are in {out}; next: payback report --out {out}", markup=False, highlight=False)
-        return 0
-    for event in outcome.failed:
-        error = event.text.strip()
-        print(f"\n{event.task.name} failed: {error.splitlines()[-1]}", file=sys.stderr)
-        if "\n" in error:
-            print(textwrap.indent(error, "  "), file=sys.stderr)
-    count = sum(len(event.task.runs) for event in outcome.failed)
-    print(
-        f"payback: {count} runs failed, {outcome.made} were made; the same command tries them again.", file=sys.stderr
+    parser.add_argument("--version", action="version", version=f"payback {payback.__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    audit = commands.add_parser(
+        "audit",
+        help="say whether a log of shaped rewards keeps the law, and if not where and why",
+        description="One row per step and environment, in order of time. Exit status 0 if every finished episode keeps "
+        "the law, else 1.",
     )
-    return 1
+    audit.add_argument("file", type=Path, metavar="FILE", help="the log: .parquet, .csv or .npz")
+    audit.add_argument("--gamma", type=float, metavar="G", help="the learner's discount (default: estimated)")
+    for name, help_text in COLUMNS.items():
+        default = getattr(Columns(), name)
+        audit.add_argument(f"--{name}", metavar="COLUMN", default=default, help=f"{help_text} (default: {default})")
+    audit.add_argument("--page", type=Path, metavar="HTML", help="also write a page with the ledger of one episode")
+    tolerance = f"how large |Σγ^t F'_t| may be beside Σγ^t |F'_t| (default: {TOLERANCE:g})"
+    audit.add_argument("--tolerance", type=float, metavar="X", default=TOLERANCE, help=tolerance)
+    check = commands.add_parser(
+        "check",
+        help="run check_transform on your own shaping code",
+        description="NAME is a transform, or a function of one episode's rewards, in the Python file FILE. Exit status "
+        "0 if no stream is found on which it breaks the law, else 1.",
+    )
+    check.add_argument("target", metavar="FILE:NAME", help="e.g. shaping.py:my_shaper")
+    check.add_argument("--gamma", type=float, metavar="G", help="the learner's discount (default: the transform's)")
+    return parser
 
 
-@contextlib.contextmanager
-def _stoppable() -> Iterator[None]:
-    """Let SIGTERM end the command as Ctrl-C does: in order, with nothing half-written."""
+def _audit(asked: argparse.Namespace) -> int:
+    from payback.auditing import command
 
-    def stop(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
+    columns = Columns(**{name: getattr(asked, name) for name in COLUMNS})
+    return command.run(asked.file, asked.gamma, columns, asked.page, asked.tolerance)
 
-    try:
-        before = signal.signal(signal.SIGTERM, stop)
-    except ValueError:  # not the main thread: whoever runs us there handles signals
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+
+def _check(asked: argparse.Namespace) -> int:
+    from payback.check import command
+
+    return command.run(asked.target, asked.gamma)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from payback.matching import Matching
+from payback.core.conditions import Matching
 
 History = tuple[Any, ...]
 """(s_0, a_0, s_1, …, s_t), flat; for what the agent has seen, observations in place of states."""

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import payback
-from payback import blocks, window
+from payback.core import blocks
+from payback.core import repay_at_ages as window
 
 from .cases import (
     Match,

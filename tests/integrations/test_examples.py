@@ -11,7 +11,7 @@ pytest.importorskip("minigrid")
 EXAMPLES = Path(__file__).parents[2] / "examples"
 pytestmark = [
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
-    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.account.ShapingWarning"),
+    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 

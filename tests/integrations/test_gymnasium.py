@@ -6,8 +6,8 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import payback
-from payback.integrations.account import ShapingWarning
 from payback.integrations.gymnasium import ShapeReward, ShapeVectorReward
+from payback.integrations.ledger import ShapingWarning
 
 GAMMA, B, T = 0.9, 3, 80
 MODES = list(AutoresetMode)
@@ -22,7 +22,7 @@ RAW = {
 CARRIED = [name for name in RAW if name != "pbim"]
 pytestmark = [
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
-    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.account.ShapingWarning"),
+    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
 ]
 
 

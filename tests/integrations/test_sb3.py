@@ -16,8 +16,8 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
 
 import payback
-from payback.integrations.account import ShapingWarning
 from payback.integrations.gymnasium import ShapeVectorReward
+from payback.integrations.ledger import ShapingWarning
 from payback.integrations.sb3 import CheckShaping, ShapeVecReward, load_model, save_model
 
 GAMMA = 0.99
@@ -32,7 +32,7 @@ SIX = {
 }
 pytestmark = [
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
-    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.account.ShapingWarning"),
+    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 

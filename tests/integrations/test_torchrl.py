@@ -18,7 +18,7 @@ with warnings.catch_warnings():  # TorchRL deprecates parts of itself while it i
     from torchrl.collectors import Collector
 
 import payback
-from payback.integrations.account import ShapingWarning
+from payback.integrations.ledger import ShapingWarning
 from payback.integrations.torchrl import ShapeReward
 
 GAMMA, B = 0.9, 3
@@ -31,7 +31,7 @@ TRANSFORMS = {
 }
 pytestmark = [
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
-    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.account.ShapingWarning"),
+    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore:A lambda function was passed to ParallelEnv"),

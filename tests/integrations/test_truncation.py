@@ -12,7 +12,7 @@ import payback
 from payback.integrations.gymnasium import ShapeReward
 
 GAMMA, N, PAY = 0.9, 10, 0.05
-pytestmark = pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.account.ShapingWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning")
 
 
 class Choice(gym.Env):

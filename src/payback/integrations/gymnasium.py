@@ -22,9 +22,9 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
-from payback.integrations.account import Account, ask, read_intrinsic
+from payback.core.transform import RewardTransform
+from payback.integrations.ledger import Account, ask, read_intrinsic
 from payback.integrations.observed_debt import space_with_debt, with_debt
-from payback.transform import RewardTransform
 
 Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
 """(obs, action, next_obs, info) → (B,) on batches, or the name of an info key.

@@ -22,9 +22,9 @@ import numpy as np
 from ray.rllib.callbacks.callbacks import RLlibCallback
 from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 
-from payback.center import CenterState, center, merge_centers
-from payback.integrations.account import Account, ShapingWarning, ask, read_intrinsic
-from payback.transform import RewardTransform
+from payback.core.center import CenterState, center, merge_centers
+from payback.core.transform import RewardTransform
+from payback.integrations.ledger import Account, ShapingWarning, ask, read_intrinsic
 
 Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
 """(obs, action, next_obs, info) → (1,) on batches of one, or the name of an info key."""

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from payback.arrays import Array, float_dtype, namespace, wide_dtype
-from payback.inputs import read_step
-from payback.integrations.account import Account, read_intrinsic
-from payback.transform import RewardTransform, chain
+from payback.core.arrays import Array, float_dtype, namespace, wide_dtype
+from payback.core.transform import RewardTransform, chain
+from payback.core.validate import read_step
+from payback.integrations.ledger import Account, read_intrinsic
 
 KEYS = ("observations", "actions", "rewards", "terminateds", "truncateds", "next_observations")
 

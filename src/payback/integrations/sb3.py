@@ -23,9 +23,9 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize
 from stable_baselines3.her import HerReplayBuffer
 
-from payback.integrations.account import Account, ShapingWarning, ask, read_intrinsic
+from payback.core.transform import RewardTransform
+from payback.integrations.ledger import Account, ShapingWarning, ask, read_intrinsic
 from payback.integrations.observed_debt import space_with_debt, with_debt
-from payback.transform import RewardTransform
 
 Source = Callable[[Any, Any, Any, list[dict[str, Any]]], Any] | str
 """(obs, actions, next_obs, infos) → (B,) on batches, `infos` being SB3's list; or the name of an info key."""

@@ -21,8 +21,8 @@ from tensordict import TensorDictBase
 from torchrl.data import Binary, Composite, Unbounded
 from torchrl.envs.transforms import Transform
 
-from payback.integrations.account import refuse_unknown, say_time_limit
-from payback.transform import RewardTransform, drop, owed
+from payback.core.transform import RewardTransform, drop, owed
+from payback.integrations.ledger import refuse_unknown, say_time_limit
 
 
 class ShapeReward(Transform):

@@ -1,0 +1,1 @@
+"""One engine for sentences: a sentence, its evidence, its rule, its verdict."""

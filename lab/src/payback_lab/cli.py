@@ -1,0 +1,222 @@
+"""The command line of the lab: `payback-lab run | report | list | prior-work`."""
+
+import contextlib
+import io
+import signal
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+from rich.console import Console
+from tyro.conf import OmitSubcommandPrefixes, Positional, arg, subcommand
+
+from payback_lab.user_error import Mistake
+
+if TYPE_CHECKING:
+    from payback_lab.running.run import Outcome
+
+
+@dataclass(frozen=True)
+class RunCommand:
+    """Make the runs of an experiment that are not there yet: `payback-lab run cliff`.
+
+    Every run has a folder of its own below --out, written whole or not at all. Stop it whenever you like (Ctrl-C,
+    kill): the same command goes on where it was, and the results are the same to the bit.
+    """
+
+    experiment: Annotated[Positional[str], arg(metavar="EXPERIMENT")]
+    """What to run: cliff, long-cliff, doorkey, reach or delay (see `payback-lab list`)."""
+    schemes: Annotated[tuple[str, ...], arg(metavar="SCHEME ...", help_behavior_hint="(default: all eight)")] = ()
+    """Which reward schemes: none im pbim pbim-raw grm-1 grm-1-raw grm-10 grm-10-raw; beyond the paper also grm-D
+    for any delay D, even-W, geometric-R and when."""
+    seeds: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: cliffs 10, others 3 or more)")] = None
+    """How many seeds, counted from --first-seed."""
+    first_seed: Annotated[int, arg(metavar="K")] = 0
+    """The first seed: --first-seed 3 --seeds 2 makes seeds 3 and 4."""
+    settings: Annotated[tuple[str, ...], arg(metavar="SETTING ...", help_behavior_hint="(default: all)")] = ()
+    """Which points of the experiment's sweep, if it has one; doorkey: a0.005-g0.99 a0.02-g0.995 a0.025-g0.995, or
+    others of this form; reach and delay: size, α, γ and λ like s11-a0.02-g0.995-l0.95."""
+    steps: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: as in the paper)")] = None
+    """Length of training (cliffs: episodes; doorkey: steps); a small number gives a quick first picture."""
+    ablation: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: none)")] = None
+    """Run a documented variation instead of the paper's setting (see `payback-lab list`)."""
+    out: Annotated[Path, arg(metavar="DIR")] = Path("runs")
+    """The records folder."""
+    engine: Literal["local", "ray"] = "local"
+    """Compute in processes of this machine, or on a Ray cluster."""
+    address: Annotated[str | None, arg(metavar="HOST:PORT", help_behavior_hint="(default: start one here)")] = None
+    """The Ray cluster to use."""
+    workers: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: one per core)")] = None
+    """How many processes at a time."""
+    summaries: Annotated[Path, arg(metavar="DIR")] = Path("lab/results")
+    """Folder of committed summaries: a doorkey, reach or delay run that is in one is not made again."""
+    again: bool = False
+    """Make those, too."""
+
+
+@dataclass(frozen=True)
+class ReportCommand:
+    """Write report.html and figures/ into --out, from the runs there are."""
+
+    out: Annotated[Path, arg(metavar="DIR")] = Path("runs")
+    """The records folder; the report is written into it."""
+    summaries: Annotated[Path, arg(metavar="DIR")] = Path("lab/results")
+    """Folder of small summaries: read when --out holds no runs, written with --save-summaries."""
+    save_summaries: bool = False
+    """Also write the summaries of the runs (curves thinned, figures, claims), small enough to commit."""
+
+
+@dataclass(frozen=True)
+class ListCommand:
+    """Say what there is to run, what is done, and what is left."""
+
+    out: Annotated[Path, arg(metavar="DIR")] = Path("runs")
+    """The records folder to look into."""
+    summaries: Annotated[Path, arg(metavar="DIR")] = Path("lab/results")
+    """Folder of committed summaries, which count as done."""
+
+
+@dataclass(frozen=True)
+class PriorWorkCommand:
+    """Print the paper's table of prior methods, decided by the exact solver over random small problems."""
+
+    problems: Annotated[int, arg(metavar="N")] = 200
+    """Random problems per cell."""
+    markdown: bool = False
+    """Print it as Markdown."""
+    summaries: Annotated[Path, arg(metavar="DIR")] = Path("lab/results")
+    """Folder of small summaries: the table is written into it with --save-summaries."""
+    save_summaries: bool = False
+    """Also write the table as JSON, for the report."""
+
+
+Command = (
+    Annotated[RunCommand, subcommand("run")]
+    | Annotated[ReportCommand, subcommand("report")]
+    | Annotated[ListCommand, subcommand("list")]
+    | Annotated[PriorWorkCommand, subcommand("prior-work")]
+)
+Commands = RunCommand | ReportCommand | ListCommand | PriorWorkCommand
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the arguments say; return the exit status: 0 all done, 1 not all, 2 a mistake, 130 interrupted."""
+    try:
+        with _stoppable():
+            return _do(parse(sys.argv[1:] if arguments is None else arguments), Console(soft_wrap=True))
+    except Mistake as mistake:
+        print(f"payback-lab: {mistake}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(
+            "payback-lab: stopped; what was finished is kept, and the same command goes on from there.",
+            file=sys.stderr,
+        )
+        return 130
+    except BrokenPipeError:  # the reader of our output left: `payback-lab list | head`
+        sys.stderr.close()
+        return 1
+    except OSError as error:
+        print(f"payback-lab: {error.filename or 'the operating system'}: {error.strerror or error}.", file=sys.stderr)
+        return 2
+
+
+def parse(arguments: Sequence[str]) -> Commands:
+    """Read the arguments; what cannot be understood is a `Mistake` of one sentence."""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.cli(
+                Command,  # pyright: ignore[reportArgumentType]
+                prog="payback-lab",
+                description="The experiments that measure what payback is worth, from run to report.",
+                args=list(arguments),
+                config=(OmitSubcommandPrefixes,),
+            )
+    except SystemExit as leaving:
+        if leaving.code in (0, None):
+            raise
+        raise Mistake(_one_sentence(said.getvalue(), arguments)) from None
+
+
+def _one_sentence(boxed: str, arguments: Sequence[str]) -> str:
+    """Take the message out of tyro's frame: its first part, and the option it thinks was meant."""
+    lines = [line.strip().strip("│").strip() for line in boxed.splitlines()]
+    lines = [line for line in lines if line and not line.startswith(("╭", "╰"))]
+    rules = [i for i, line in enumerate(lines) if set(line) == {"─"}]
+    message = " ".join(lines[: rules[0]] if rules else lines).removesuffix(".")
+    if "Perhaps you meant:" in lines[:-1]:
+        message += f"; perhaps you meant {lines[lines.index('Perhaps you meant:') + 1]}"
+    command = next((f"{word} " for word in arguments[:1] if word in ("run", "report", "list", "prior-work")), "")
+    return f"{message or 'The arguments are not understood'}; see `payback-lab {command}--help`."
+
+
+def _do(command: Commands, console: Console) -> int:
+    if isinstance(command, PriorWorkCommand):
+        return _decide_prior_work(command, console)
+    # Imported here, so that --help and mistakes in the arguments answer at once.
+    from payback_lab.report import making
+    from payback_lab.running import overview
+    from payback_lab.running import run as runner
+
+    if isinstance(command, RunCommand):
+        return _report_outcome(runner.run(runner.Request(**vars(command)), console), command.out, console)
+    if isinstance(command, ListCommand):
+        overview.show(command.out, command.summaries, console)
+        return 0
+    return making.make(command.out, command.summaries, command.save_summaries, console)
+
+
+def _decide_prior_work(command: PriorWorkCommand, console: Console) -> int:
+    """Decide the table of prior methods; what cannot be asked for is a mistake of one sentence."""
+    from payback_lab.prior_work import command as prior_work
+
+    try:
+        summaries = command.summaries if command.save_summaries else None
+        return prior_work.run(command.problems, command.markdown, console, summaries)
+    except (ValueError, FileNotFoundError) as error:
+        raise Mistake(str(error)) from None
+
+
+def _report_outcome(outcome: "Outcome", out: Path, console: Console) -> int:
+    """Say what came of the runs; the errors come last, where they are seen."""
+    if not outcome.failed:
+        console.print(f"All runs are in {out}; next: payback-lab report --out {out}", markup=False, highlight=False)
+        return 0
+    for event in outcome.failed:
+        error = event.text.strip()
+        print(f"\n{event.task.name} failed: {error.splitlines()[-1]}", file=sys.stderr)
+        if "\n" in error:
+            print(textwrap.indent(error, "  "), file=sys.stderr)
+    count = sum(len(event.task.runs) for event in outcome.failed)
+    print(
+        f"payback-lab: {count} runs failed, {outcome.made} were made; the same command tries them again.",
+        file=sys.stderr,
+    )
+    return 1
+
+
+@contextlib.contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let SIGTERM end the command as Ctrl-C does: in order, with nothing half-written."""
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not the main thread: whoever runs us there handles signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

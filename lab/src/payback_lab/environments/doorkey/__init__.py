@@ -1,0 +1,1 @@
+"""MiniGrid's DoorKey in JAX, equal to the `minigrid` package."""

@@ -1,0 +1,26 @@
+"""The experiments by name; a module is imported when it is asked for, JAX only when one is executed."""
+
+import importlib
+
+from payback_lab.running.plan import Experiment
+from payback_lab.user_error import Mistake
+
+MODULES = {
+    "cliff": "payback_lab.experiments.cliff.experiment",
+    "long-cliff": "payback_lab.experiments.long_cliff.experiment",
+    "doorkey": "payback_lab.experiments.doorkey.experiment",
+    "reach": "payback_lab.experiments.reach.experiment",
+    "delay": "payback_lab.experiments.delay.experiment",
+}
+
+
+def load(name: str) -> Experiment:
+    """Return the experiment of that name.
+
+    >>> load("clif")
+    Traceback (most recent call last):
+    payback_lab.user_error.Mistake: There is no experiment "clif": choose one of cliff, long-cliff, doorkey, ...
+    """
+    if name not in MODULES:
+        raise Mistake(f'There is no experiment "{name}": choose one of {", ".join(MODULES)}.')
+    return importlib.import_module(MODULES[name]).EXPERIMENT

@@ -1,0 +1,203 @@
+"""What the paper states about DoorKey (`minigrid`) as a whole and of PBIM; all of its sentences decided."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from payback_lab.experiments.doorkey.altered import altered_more_often, gains_more_length, gains_more_speed
+from payback_lab.experiments.doorkey.evidence import LENGTH, PAPER_T, SAMPLED, SETTLED, Evidence, gather
+from payback_lab.experiments.doorkey.grm_claims import GRM_SENTENCES, NORMALISED, about_sixty, no_im_fails
+from payback_lab.experiments.doorkey.matching_claims import LABEL, MATCHING_SENTENCES
+from payback_lab.experiments.doorkey.printed import HIGH, LOW, MIDDLE, SETTINGS, lengths, times, title
+from payback_lab.experiments.doorkey.sentence import CONVERGED, POLICY, RULE, SPEED, TESTED, Sentence, cells, claim
+from payback_lab.experiments.doorkey.verdicts import (
+    all_but_one,
+    below,
+    both,
+    converges,
+    fails,
+    if_all_reach,
+    opposite,
+    outperforms,
+)
+from payback_lab.methods import MATCHED
+from payback_lab.running.plan import Claim, Result
+
+BASELINES = ("im", "none")
+HARD = (MIDDLE, HIGH)
+
+
+def outperform_im(setting: str) -> Sentence:
+    """Ask whether the normalised methods end in a better policy than IM at one setting."""
+    return Sentence(
+        "table_minigrid",
+        f"PBIM and GRM outperform IM at {title(setting)} in converging to an extrinsically better policy.",
+        lengths([setting], ("im", *NORMALISED)),
+        cells([setting], ("im", *NORMALISED)),
+        outperforms([setting], NORMALISED, ("im",), LENGTH, SAMPLED),
+        f"Decided for the normalised methods: without it PBIM does not converge in the paper's own table. {POLICY} "
+        f"{TESTED}",
+    )
+
+
+def pbim_improves(setting: str) -> Sentence:
+    """Ask whether PBIM beats both baselines in speed and policy at one setting."""
+    return Sentence(
+        "minigrid, PBIM",
+        f"PBIM improves both convergence time and efficiency over both baselines at {title(setting)}.",
+        f"{times([setting], ('pbim', *BASELINES))}; {lengths([setting], ('pbim', *BASELINES))}",
+        cells([setting], ("pbim", *BASELINES)),
+        outperforms([setting], ("pbim",), BASELINES, SETTLED, LENGTH),
+        f"{SPEED} Efficiency: a lower N̄. {TESTED}",
+    )
+
+
+def normalisation_is_key(setting: str) -> Sentence:
+    """Ask whether PBIM converges at one setting with the mean subtracted and does not without."""
+    return Sentence(
+        "minigrid, PBIM",
+        f"Normalisation is key to PBIM's convergence at {title(setting)}: without it PBIM does not converge.",
+        times([setting], ("pbim", "pbim-raw")),
+        cells([setting], ("pbim", "pbim-raw")),
+        both(converges((setting, "pbim")), fails((setting, "pbim-raw"))),
+        CONVERGED,
+    )
+
+
+PBIM_AT_LOW = (
+    Sentence(
+        "minigrid, PBIM",
+        f"At {title(LOW)} PBIM does not improve convergence time over IM.",
+        times([LOW], ("pbim", "im")),
+        cells([LOW], ("pbim", "im")),
+        opposite(below(SETTLED, [(LOW, "pbim")], [(LOW, "im")])),
+        f"Does not hold if PBIM is faster. {SPEED} {TESTED}",
+    ),
+    Sentence(
+        "minigrid, PBIM",
+        f"At {title(LOW)} PBIM with and without normalisation converges more quickly than no IM.",
+        times([LOW], ("pbim", "pbim-raw", "none")),
+        cells([LOW], ("pbim", "pbim-raw", "none")),
+        outperforms([LOW], ("pbim", "pbim-raw"), ("none",), SETTLED),
+        f"{SPEED} {TESTED}",
+    ),
+)
+SENTENCES = (
+    Sentence(
+        "procrastination_condition",
+        "The higher α and γ, the oftener the bonus alters the optimal policy.",
+        "",
+        (),
+        altered_more_often,
+        "By arithmetic: after how many visits n to its tile standing still pays more than going on. It counts waiting "
+        "only, not walking about.",
+    ),
+    *(outperform_im(setting) for setting in SETTINGS),
+    Sentence(
+        "fig:025-full",
+        f"At {title(HIGH)} all but one of our methods converge faster than IM.",
+        times([HIGH], ("im", *MATCHED)),
+        cells([HIGH], ("im", *MATCHED)),
+        all_but_one(HIGH, MATCHED, "im"),
+        f"Holds if at least five of the six are faster, does not if two are not. {SPEED} {TESTED}",
+    ),
+    Sentence(
+        "frame_results",
+        "By how much our methods converge faster than IM grows with how often the optimum is altered.",
+        times(HARD, ("im", *MATCHED)),
+        cells(HARD, ("im", *MATCHED)),
+        gains_more_speed,
+        f"The factor IM / method in settled steps, its geometric mean over those of the six that settle in every seed, "
+        f"at α = 0.025 against α = 0.02. If IM does not settle, its factor is a lower bound, which may leave this "
+        f"open. {SPEED} {RULE}",
+    ),
+    Sentence(
+        "frame_results",
+        "By how much our methods end better than IM grows with how often the optimum is altered.",
+        lengths(HARD, ("im", *MATCHED)),
+        cells(HARD, ("im", *MATCHED)),
+        gains_more_length,
+        f"N̄ of IM − N̄ of the method, on average over those of the six that settle in every seed, at α = 0.025 against "
+        f"α = 0.02. {RULE}",
+    ),
+    Sentence(
+        "minigrid",
+        "At γ = 0.995 all normalised methods outperform both baselines in speed and final policy.",
+        f"{times(HARD, (*BASELINES, *NORMALISED))}; {lengths(HARD, (*BASELINES, *NORMALISED))}",
+        cells(HARD, (*BASELINES, *NORMALISED)),
+        outperforms(HARD, NORMALISED, BASELINES, SETTLED, LENGTH),
+        f"{SPEED} Final policy: a lower N̄. {TESTED}",
+    ),
+    Sentence(
+        "minigrid",
+        f"At {title(LOW)} not all normalised methods outperform both baselines in speed and final policy.",
+        f"{times([LOW], (*BASELINES, *NORMALISED))}; {lengths([LOW], (*BASELINES, *NORMALISED))}",
+        cells([LOW], (*BASELINES, *NORMALISED)),
+        opposite(outperforms([LOW], NORMALISED, BASELINES, SETTLED, LENGTH)),
+        f"Holds if one of the comparisons is contradicted. {SPEED} Final policy: a lower N̄. {TESTED}",
+    ),
+    Sentence(
+        "table_minigrid",
+        f"At {title(LOW)} the best method, GRM D = 10 without normalisation, still outperforms IM.",
+        times([LOW], ("grm-10-raw", "im")),
+        cells([LOW], ("grm-10-raw", "im")),
+        outperforms([LOW], ("grm-10-raw",), ("im",), SETTLED),
+        f"Decided by speed: the paper's own N̄ is 37.4 against 37.3. {SPEED} {TESTED}",
+    ),
+    Sentence(
+        "minigrid, footnote",
+        f"At {title(LOW)} GRM D = 10 learns to reach the goal before IM does, though its T is later.",
+        times([LOW], ("grm-10", "im")),
+        cells([LOW], ("grm-10", "im")),
+        both(
+            below(SETTLED, [(LOW, "grm-10")], [(LOW, "im")]),
+            if_all_reach(PAPER_T, cells([LOW], ("im", "grm-10")), below(PAPER_T, [(LOW, "im")], [(LOW, "grm-10")])),
+        ),
+        f"Reaches the goal: settles. T: the first point below the run's own N̄; a run has none if one episode of its "
+        f"last 1,000 points is truncated, and with such a run T decides nothing. {SPEED} {TESTED}",
+    ),
+    Sentence(
+        "table_minigrid",
+        f"At {title(LOW)} all but one of the normalised methods converge more quickly than no IM.",
+        times([LOW], ("none", *MATCHED)),
+        cells([LOW], ("none", *NORMALISED)),
+        all_but_one(LOW, NORMALISED, "none"),
+        f"Holds if at least two of the three are faster, does not if two are not. Of all six methods the paper's table "
+        f"has two that are slower. {SPEED} {TESTED}",
+    ),
+    *(pbim_improves(setting) for setting in HARD),
+    *(normalisation_is_key(setting) for setting in HARD),
+    *PBIM_AT_LOW,
+    *GRM_SENTENCES,
+)
+ABLATED: Mapping[str, tuple[Sentence, ...]] = {
+    "plain-settlement": (
+        *(ask(setting) for setting in HARD for ask in (pbim_improves, normalisation_is_key)),
+        *PBIM_AT_LOW,
+    ),
+    "learner-discount-0.99": tuple(about_sixty(setting) for setting in HARD),
+    "entropy-0.001": tuple(ask(setting) for setting in HARD for ask in (no_im_fails, about_sixty)),
+}
+"""What is decided again under each ablation."""
+UNTOUCHED = {"plain-settlement": ("none", "im")}
+"""Schemes that an ablation leaves as they are: their own runs serve."""
+
+
+def claims(results: Mapping[str, Result]) -> list[Claim]:
+    """Decide every sentence, some of them again under each ablation that was run, and what other matchings gain."""
+    main = gather(results)
+    decided = [claim(sentence, main) for sentence in SENTENCES]
+    for name, sentences in ABLATED.items():
+        own = gather(results, name)
+        kept = {cell: runs for cell, runs in main.cells.items() if cell[1] in UNTOUCHED.get(name, ())}
+        evidence = Evidence({**kept, **own.cells})
+        again = [_told(sentence, UNTOUCHED.get(name, ())) for sentence in sentences]
+        decided += [claim(s, evidence, label=name) for s in again if any(cell in own.cells for cell in s.needs)]
+    tried = [sentence for sentence in MATCHING_SENTENCES if sentence.needs[0] in main.cells]
+    return decided + [claim(sentence, main, label=LABEL) for sentence in tried]
+
+
+def _told(sentence: Sentence, untouched: Sequence[str]) -> Sentence:
+    """Add to the note which runs are the paper's own setting's, because the ablation does not touch them."""
+    taken = [scheme for scheme in untouched if any(scheme == of for _, of in sentence.needs)]
+    added = f" The ablation does not touch {' and '.join(taken)}: their own runs serve." if taken else ""
+    return replace(sentence, note=sentence.note + added)

@@ -1,0 +1,1 @@
+"""DoorKey, larger and larger."""

@@ -1,0 +1,172 @@
+"""DoorKey on grids of any size, with any λ of the advantage estimate: what `reach` and `delay` have in common.
+
+A setting names all that varies: `s11-a0.02-g0.995-l0.95` is an 11×11 grid with α = 0.02, γ = 0.995 and λ = 0.95. The
+learner and everything else are those of the DoorKey experiment.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from payback_lab.experiments.doorkey.config import DoorKeyConfig, refuse_part_of_update
+from payback_lab.experiments.doorkey.figures import single_figures
+from payback_lab.learners.ppo.config import LEARNER_VERSION
+from payback_lab.running.plan import Claim, Result, Run, Scalar, by_group
+from payback_lab.user_error import Mistake
+
+SMALLEST = 5
+"""Side of the smallest DoorKey grid: two rooms and a wall between them."""
+ONE_SEED_FIRST = (
+    "Runs are made one seed of every cell after the other, so that whatever is there is balanced; a run whose summary "
+    "is committed is not made again."
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Name one cell of the plan: a scheme at a setting, and how many seeds it has unless told otherwise."""
+
+    setting: str
+    scheme: str
+    seeds: int = 3
+
+
+@dataclass(frozen=True)
+class SizedDoorKey:
+    """Describe one experiment on DoorKey grids of several sizes; see `plan.Experiment`."""
+
+    name: str
+    title: str
+    cells: tuple[Cell, ...]
+    """What is run unless told otherwise, in order of interest."""
+    steps: Callable[[int], int]
+    """Size of the grid → steps of training."""
+    notes: tuple[str, ...]
+    learner_version: int = LEARNER_VERSION
+    config: type[DoorKeyConfig] = DoorKeyConfig
+    ablations: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    paper: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    points: int = 300
+    adds_up: bool = True
+    reference: Mapping[str, tuple[str, float]] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Return the settings of the plan."""
+        return tuple(dict.fromkeys(cell.setting for cell in self.cells))
+
+    @property
+    def seeds(self) -> int:
+        """Return how many seeds a cell has that the plan does not name."""
+        return 3
+
+    def schemes(self, ablation: str | None) -> tuple[str, ...]:
+        """Return the schemes of the plan."""
+        return tuple(dict.fromkeys(cell.scheme for cell in self.cells))
+
+    def plan(
+        self,
+        schemes: Sequence[str],
+        seeds: int | None,
+        settings: Sequence[str],
+        steps: int | None,
+        ablation: str | None,
+        first_seed: int = 0,
+    ) -> list[Run]:
+        """List seed 0 of every cell, then seed 1, and so on. Named schemes and settings are run at each other."""
+        if steps is not None:
+            refuse_part_of_update(steps)
+        chosen = [
+            (named_setting(setting), scheme, seeds or self._seeds(setting, scheme))
+            for setting, scheme in self._chosen(schemes, settings)
+        ]
+        longest = max((count for *_, count in chosen), default=0)
+        return [
+            Run(self.name, None, setting, scheme, first_seed + n, self._config(setting, steps))
+            for n in range(longest)
+            for setting, scheme, count in dict.fromkeys(chosen)
+            if n < count
+        ]
+
+    def _chosen(self, schemes: Sequence[str], settings: Sequence[str]) -> list[tuple[str, str]]:
+        """Pair the named schemes with the named settings; where one kind is not named, as the plan pairs them."""
+        if schemes and settings:
+            return [(setting, scheme) for setting in settings for scheme in schemes]
+        names = {named_setting(setting) for setting in settings or self.settings}
+        planned = [(cell.setting, cell.scheme) for cell in self.cells]
+        kept = [(at, scheme) for at, scheme in planned if at in names and scheme in (schemes or self.schemes(None))]
+        unplanned = names - {at for at, _ in planned}
+        return kept + [(at, scheme) for at in sorted(unplanned) for scheme in self.schemes(None)]
+
+    def _seeds(self, setting: str, scheme: str) -> int:
+        found = [cell.seeds for cell in self.cells if (cell.setting, cell.scheme) == (named_setting(setting), scheme)]
+        return found[0] if found else self.seeds
+
+    def _config(self, setting: str, steps: int | None) -> DoorKeyConfig:
+        size, alpha, gamma, lam = parse_sized_setting(setting)
+        config = self.config(gamma=gamma, alpha=alpha, shaping_gamma=gamma, size=size, gae_lambda=lam)
+        return replace(config, total_steps=self.steps(size) if steps is None else steps)
+
+    def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:
+        """Give every run a process of its own."""
+        return [(run,) for run in runs]
+
+    def execute(
+        self, batch: tuple[Run, ...], progress: Callable[[float], None], out: Path | None = None
+    ) -> dict[str, Result]:
+        """Train one run, from its checkpoint if there is one."""
+        from payback_lab.experiments.doorkey.training import train
+
+        (run,) = batch
+        return {run.id: train(run, self.learner_version, progress, out)}
+
+    def cost(self, batch: tuple[Run, ...]) -> float:
+        """Estimate the seconds on one core: compiling, training, and watching the trained agent."""
+        return sum(30 + run.config.total_steps / 38_000 for run in batch)
+
+    def claims(self, results: Mapping[str, Result]) -> list[Claim]:
+        """Return none: the paper has no such experiment."""
+        return []
+
+    def figures(self, result: Result, config: Mapping[str, Any]) -> dict[str, Scalar]:
+        """Return the figures, those of the curve computed from it again."""
+        return {**result.summary, **single_figures(result.columns, config["size"])}
+
+    def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
+        """Report setting by setting, the smallest grid first."""
+        found = by_group(ids)
+        return dict(sorted(found.items(), key=lambda section: parse_sized_setting(section[0].partition("/")[2])))
+
+
+def parse_sized_setting(setting: str) -> tuple[int, float, float, float]:
+    """Read size, α, γ and λ from the name of a setting; a `Mistake` says what is wrong with it.
+
+    >>> parse_sized_setting("s11-a0.02-g0.995-l0.95")
+    (11, 0.02, 0.995, 0.95)
+    """
+    number = r"(-?\d+(?:\.\d+)?)"
+    found = re.fullmatch(rf"s(-?\d+)-a{number}-g{number}-l{number}", setting)
+    if found is None:
+        raise Mistake(f'There is no setting "{setting}": write size, α, γ and λ like s11-a0.02-g0.995-l0.95.')
+    size, alpha, gamma, lam = int(found[1]), *map(float, found.groups()[1:])
+    if size < SMALLEST:
+        raise Mistake(f"The size is {size} in {setting}: two rooms and a wall between them need at least {SMALLEST}.")
+    if not alpha > 0:
+        raise Mistake(f"α is {alpha:g} in {setting}: a bonus must be more than 0; for no bonus use --schemes none.")
+    if not 0 < gamma <= 1:
+        raise Mistake(f"γ is {gamma:g} in {setting}: it must be more than 0 and at most 1.")
+    if not 0 <= lam <= 1:
+        raise Mistake(f"λ is {lam:g} in {setting}: it must be between 0 and 1.")
+    return size, alpha, gamma, lam
+
+
+def named_setting(setting: str) -> str:
+    """Write a setting as run ids have it.
+
+    >>> named_setting("s11-a0.020-g0.9950-l1.0")
+    's11-a0.02-g0.995-l1'
+    """
+    size, alpha, gamma, lam = parse_sized_setting(setting)
+    return f"s{size}-a{alpha:.12g}-g{gamma:.12g}-l{lam:.12g}"

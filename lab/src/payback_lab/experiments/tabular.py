@@ -1,0 +1,126 @@
+"""An experiment with the tabular learner: which runs there are, how they are made, what is kept of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from payback_lab.environments.cliff import shortest_path
+from payback_lab.learners.q_learning.config import LANES, QLearning
+from payback_lab.methods import SCHEMES
+from payback_lab.running.plan import Claim, Result, Run, Scalar, by_group
+
+FINAL = 0.1
+"""The share of the episodes, at the end, that counts as the final level of training."""
+
+
+@dataclass(frozen=True)
+class TabularExperiment:
+    """Describe one experiment with Q-learning on a cliff; see `plan.Experiment`."""
+
+    name: str
+    title: str
+    config: type[QLearning]
+    ablations: Mapping[str, Mapping[str, Any]]
+    notes: tuple[str, ...]
+    paper: Mapping[str, Mapping[str, str]]
+    decide: Callable[[Mapping[str, Result]], list[Claim]]
+    """Results by run id -> the paper's sentences, decided."""
+    learner_version: int = 1
+    settings: tuple[str, ...] = ()
+    seeds: int = 10
+    points: int = 250
+    adds_up: bool = False
+    reference: Mapping[str, tuple[str, float]] = field(default_factory=dict)
+
+    def schemes(self, ablation: str | None) -> tuple[str, ...]:
+        """Return all eight."""
+        return SCHEMES
+
+    def plan(
+        self,
+        schemes: Sequence[str],
+        seeds: int | None,
+        settings: Sequence[str],
+        steps: int | None,
+        ablation: str | None,
+        first_seed: int = 0,
+    ) -> list[Run]:
+        """List every scheme × seed; `steps` are episodes."""
+        config = self.config() if steps is None else self.config(episodes=steps)
+        if ablation is not None:
+            config = replace(config, **self.ablations[ablation])
+        chosen = range(first_seed, first_seed + (seeds or self.seeds))
+        return [
+            Run(self.name, ablation, None, scheme, seed, config)
+            for scheme in schemes or self.schemes(ablation)
+            for seed in chosen
+        ]
+
+    def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:
+        """Put the seeds of one scheme side by side, at most LANES."""
+        alike: dict[tuple[str | None, QLearning, str], list[Run]] = {}
+        for run in runs:
+            alike.setdefault((run.ablation, run.config, run.scheme), []).append(run)
+        return [tuple(group[i : i + LANES]) for group in alike.values() for i in range(0, len(group), LANES)]
+
+    def execute(
+        self, batch: tuple[Run, ...], progress: Callable[[float], None], out: Path | None = None
+    ) -> dict[str, Result]:
+        """Train the seeds of one scheme; at a minute or so, without checkpoints."""
+        from payback_lab.learners.q_learning.train import make_train
+
+        config, scheme = batch[0].config, batch[0].scheme
+        train = make_train(config, scheme)
+        trained = train([run.seed for run in batch], progress)
+        return {run.id: result(config, *one) for run, one in zip(batch, trained, strict=True)}
+
+    def cost(self, batch: tuple[Run, ...]) -> float:
+        """Estimate the seconds on one core: compiling, and by far most of the rest is Adam's pass over RND."""
+        config = batch[0].config
+        sizes = (config.cliff.cells, *config.rnd_hidden, config.rnd_outputs)
+        weights = sum((inputs + 1) * outputs for inputs, outputs in pairwise(sizes))
+        steps = LANES * config.episodes * config.limit * 0.45
+        return 4 + 1e-6 * steps * (0.5 if batch[0].scheme == "none" else 0.5 + 1.4e-3 * weights)
+
+    def claims(self, results: Mapping[str, Result]) -> list[Claim]:
+        """Decide the paper's sentences from the results there are."""
+        return self.decide(results)
+
+    def figures(self, result: Result, config: Mapping[str, Any]) -> dict[str, Scalar]:
+        """Return the figures as they were measured."""
+        return result.summary
+
+    def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
+        """Report the paper's setting and each ablation apart."""
+        return by_group(ids)
+
+
+def result(config: QLearning, episodes: Any, q: np.ndarray) -> Result:
+    """Keep what a trained run leaves: its curves, its Q table, and its single figures."""
+    from payback_lab.learners.q_learning.train import greedy_episode
+
+    cliff, last = config.cliff, -max(1, int(FINAL * config.episodes))
+    total, length = greedy_episode(cliff, q)
+    # An episode of one step pays and repays at once: nothing is left to compare, and 0/0 stands for 0.
+    residual = np.abs(episodes.shaped) / np.maximum(episodes.turnover, np.finfo(np.float32).tiny)
+    return Result(
+        columns={
+            "return": episodes.reward.astype(np.float32),
+            "length": episodes.length.astype(np.int32),
+            "intrinsic": episodes.intrinsic.astype(np.float32),
+        },
+        arrays={"q": q.reshape(cliff.rows, cliff.columns, -1)},
+        summary={
+            "greedy_return": total,
+            "greedy_length": length,
+            "optimal": total > 0 and length == len(shortest_path(cliff)) - 1,
+            "final_return": float(episodes.reward[last:].mean()),
+            "final_length": float(episodes.length[last:].mean()),
+            "steps": int(episodes.length.sum()),
+            "law_residual": float(residual.max()),
+        },
+    )

@@ -1,0 +1,62 @@
+"""What a Q-learning run on a cliff depends on, one field each; read without JAX."""
+
+from dataclasses import dataclass
+
+from payback_lab.environments.cliff import Cliff
+
+LANES = 10
+"""Seeds that train side by side. Fewer are filled up: another width might compile to other roundings."""
+
+
+@dataclass(frozen=True)
+class QLearning:
+    """Say all that is fixed in a run but scheme and seed; the defaults are those of `sec:cw`.
+
+    Fields marked * are not given in the paper.
+    """
+
+    episodes: int = 5000
+    """Training episodes."""
+    columns: int = 12
+    """Width of the 4-row grid."""
+    limit: int = 50
+    """Moves after which an episode ends; the learner takes this for a true end: the loans are settled and
+    nothing is bootstrapped.*"""
+    gamma: float = 0.99
+    """Discount of the learner and of the matching."""
+    step_size: float = 0.05
+    """Q-learning's α.*"""
+    first_q: float = 0.0
+    """What every Q value starts from.*"""
+    epsilon_first: float = 1.0
+    """ε in the first episode. Greedy ties are broken at random.*"""
+    epsilon_fall: float = 5e-3
+    """What is taken off ε after every episode."""
+    epsilon_last: float = 0.1
+    """Where ε stops falling."""
+    rnd_scale: float = 1000.0
+    """F is this times RND's mean squared error on the one-hot next state, not normalised.*"""
+    rnd_rate: float = 1e-6
+    """RND's learning rate; Adam, one update per step.*"""
+    rnd_hidden: tuple[int, ...] = (32, 32)
+    """Widths of RND's hidden layers, ReLU.*"""
+    rnd_outputs: int = 32
+    """Width of RND's output.*"""
+    mean_horizon: int | None = 1000
+    """F̄ of the normalised schemes forgets at the rate 1/horizon; None for the mean over all of training.*"""
+
+    @property
+    def cliff(self) -> Cliff:
+        """Return the grid."""
+        return Cliff(self.columns, self.limit)
+
+
+@dataclass(frozen=True)
+class LongQLearning(QLearning):
+    """Say the same for long cliff walking (`sec:lw`)."""
+
+    episodes: int = 10_000
+    columns: int = 50
+    limit: int = 100
+    step_size: float = 0.1
+    epsilon_fall: float = 5e-4

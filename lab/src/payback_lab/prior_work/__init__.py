@@ -1,0 +1,1 @@
+"""The paper's table of prior methods, decided by machine."""

@@ -1,0 +1,202 @@
+"""The methods of the paper's table, each as the shaping it adds to a small decision problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from payback.mdp import MDP, History, Shaping, Solution, ended, matched, seen_history, solve
+from payback_lab.prior_work.critics import approach_preference, keep_preference
+from payback_lab.prior_work.problems import Problem
+
+Build = Callable[[Problem, float, Solution], Shaping]
+"""(problem, γ, its values without shaping) → what the method adds."""
+
+
+class Method(NamedTuple):
+    """A row of the table."""
+
+    name: str
+    takes: str
+    """"potential" or "bonus"."""
+    build: Build
+    condition: str = ""
+    """Under which the method preserves what it does not preserve as it stands."""
+    conditioned: Build | None = None
+    only: tuple[str, ...] = ()
+    """The settings it can be applied to, if not all."""
+
+
+@dataclass(frozen=True)
+class _Potential:
+    """γΦ_{t+1} − Φ_t in its variants."""
+
+    zeroed: bool = False
+    """Φ = 0 after the last step."""
+    own_time: bool = True
+    """Both Φ are read at their own time; else both at t."""
+    added_back: bool = False
+    """Φ(s, a) is added where actions are chosen."""
+
+    def __call__(self, problem: Problem, gamma: float, plain: Solution) -> Shaping:
+        mdp, phi = problem.mdp, problem.potential
+        of_action = getattr(problem, "name", "").startswith("action")
+
+        def bonus(history: History, is_last: bool) -> float:
+            seen = seen_history(mdp, history)
+            before = phi(seen[:-2], seen[-2] if of_action else None)
+            if is_last:
+                after = 0.0 if self.zeroed or of_action else phi(seen, None)
+            elif of_action:
+                after = 0.0  # paid by `ahead`, once the next action is known
+            else:
+                after = phi(seen, None) if self.own_time else problem.frozen(seen, len(seen) // 2 - 1)
+            return gamma * after - before
+
+        advice = (lambda seen, a: phi(seen, a)) if of_action else None
+        return Shaping(bonus, advice, advice if self.added_back else None)
+
+
+def raw(problem: Problem, gamma: float, plain: Solution) -> Shaping:
+    """Add the bonus as it is. Also DPBA at Φ's fixed point: in expectation it pays R† itself."""
+    return Shaping(problem.bonus)
+
+
+def grm(delay: int) -> Build:
+    """Lend the bonus, and take it back after `delay` steps or at the end."""
+
+    def build(problem: Problem, gamma: float, plain: Solution) -> Shaping:
+        return Shaping(matched(problem.bonus, lambda t, i, N: float(t == min(i + delay, N - 1)), gamma))
+
+    return build
+
+
+def look_back(problem: Problem, gamma: float, plain: Solution) -> Shaping:
+    """Φ(s_t,a_t) − γ⁻¹Φ(s_{t−1},a_{t−1}): the last one is left over."""
+    mdp, phi = problem.mdp, problem.potential
+
+    def bonus(history: History, is_last: bool) -> float:
+        seen = seen_history(mdp, history)
+        earlier = phi(seen[:-4], seen[-4]) / gamma if len(seen) > 3 else 0.0
+        return phi(seen[:-2], _action(seen)) - earlier
+
+    return Shaping(bonus)
+
+
+def _action(seen: History) -> Any:
+    """The action of a history's last transition."""
+    return seen[len(seen) - 2]
+
+
+def look_back_settled(problem: Problem, gamma: float, plain: Solution) -> Shaping:
+    """Look-back whose last potential is taken back at the end: GRM with D = 1."""
+    left = look_back(problem, gamma, plain).bonus
+    assert left is not None
+    mdp, phi = problem.mdp, problem.potential
+
+    def bonus(history: History, is_last: bool) -> float:
+        seen = seen_history(mdp, history)
+        return left(history, is_last) - (phi(seen[:-2], seen[-2]) if is_last else 0.0)
+
+    return Shaping(bonus)
+
+
+def frequencies(zeroed: bool) -> Build:
+    """Goyal's potential: of how often each action was taken."""
+
+    def build(problem: Problem, gamma: float, plain: Solution) -> Shaping:
+        def phi(seen: History) -> float:
+            taken = tuple(sorted(map(str, seen[1::2])))
+            return problem.potential(("actions taken", *taken), None)
+
+        def bonus(history: History, is_last: bool) -> float:
+            after = 0.0 if is_last and zeroed else phi(history)
+            return gamma * after - phi(history[:-2])
+
+        return Shaping(bonus)
+
+    return build
+
+
+def pies(xi: float) -> Build:
+    """Act by argmax Q − ξΦ with −Φ = Q†, the advice's own values."""
+
+    def build(problem: Problem, gamma: float, plain: Solution) -> Shaping:
+        if xi == 0:
+            return Shaping(added=lambda seen, a: 0.0)
+        advice = solve(_without_reward(problem.mdp), gamma, Shaping(problem.bonus)).q
+        return Shaping(added=lambda seen, a: xi * advice[seen][a])
+
+    return build
+
+
+def adops(share: float) -> Build:
+    """ADOPS with exact critics, or ADOPES, which does only a share of it: V_E, Q_E and V_I of the optimal policy."""
+
+    def build(problem: Problem, gamma: float, plain: Solution) -> Shaping:
+        changes = _adops_changes(problem, gamma, plain, share)
+        return Shaping(lambda history, is_last: problem.bonus(history, is_last) + changes[history[:-2], history[-2]])
+
+    return build
+
+
+def _adops_changes(problem: Problem, gamma: float, plain: Solution, share: float) -> dict[tuple[History, Any], float]:
+    """F' − F after every history, for every action, found from the end."""
+    mdp, changes = problem.mdp, {}
+
+    def value(history: History) -> float:
+        """V_I of a history, filling in the changes for each of its actions."""
+        q = plain.q[history]
+        best = max(q.values())
+        now, later = {}, {}
+        for a, ways in mdp.transitions[history[-1]].items():
+            after = [(p, (*history, a, s)) for p, s, _ in ways if p]
+            now[a] = sum(p * problem.bonus(h, ended(mdp, h)) for p, h in after)
+            later[a] = sum(p * value(h) for p, h in after if not ended(mdp, h))
+        optimal = plain.optimal(history)
+        v = max(now[a] + gamma * later[a] for a in optimal)
+        for a in q:
+            q_e = best if a in optimal else q[a]
+            F, q_e, v_e, v_i, after = (np.asarray(x) for x in (now[a], q_e, best, v, later[a]))
+            kept = keep_preference(F, q_e, v_e, v_i, after, np.asarray(False), gamma, epsilon=0.1)
+            changes[history, a] = float(approach_preference(F, kept, share)) - now[a]
+        return v
+
+    value((mdp.start,))
+    return changes
+
+
+def _without_reward(mdp: MDP) -> MDP:
+    free = {
+        s: {a: tuple((p, after, 0.0) for p, after, _ in ways) for a, ways in actions.items()}
+        for s, actions in mdp.transitions.items()
+    }
+    return replace(mdp, transitions=free)
+
+
+ZEROED = "Φ zeroed at the end"
+METHODS = (
+    Method("raw bonus", "bonus", raw),
+    Method("Ng 1999", "potential", _Potential(own_time=False), ZEROED, _Potential(zeroed=True, own_time=False)),
+    Method("Wiewiora 2003, look-ahead", "potential", _Potential(own_time=False), "Φ added back to Q, zeroed at the end",
+           _Potential(zeroed=True, own_time=False, added_back=True), only=("action", "free end", "absorbing")),
+    Method("Wiewiora 2003, look-back", "potential", look_back, "settled at the end (GRM, D = 1)", look_back_settled,
+           only=("action", "free end", "absorbing")),
+    Method("Devlin 2012", "potential", _Potential(), ZEROED, _Potential(zeroed=True)),
+    Method("Harutyunyan 2015 (DPBA)", "bonus", raw),
+    Method("Eck 2016", "potential", _Potential(own_time=False), ZEROED, _Potential(zeroed=True, own_time=False)),
+    Method("Grześ 2017", "potential", _Potential(zeroed=True, own_time=False)),
+    Method("Goyal 2019", "potential", frequencies(zeroed=False), ZEROED, frequencies(zeroed=True),
+           only=("free end", "history", "partial")),
+    Method("Behboudian 2022 (PIES), ξ = ½", "bonus", pies(0.5)),
+    Method("Behboudian 2022 (PIES), ξ = 0", "bonus", pies(0.0)),
+    Method("PBIM 2024", "bonus", grm(10**6)),
+    Method("GRM 2024, D = 1", "bonus", grm(1)),
+    Method("GRM 2024, D = 2", "bonus", grm(2)),
+    Method("ADOPS 2025", "bonus", adops(1.0), only=("absorbing", "free end", "action", "time", "history")),
+    Method("ADOPES 2025, c = ½", "bonus", adops(0.5), "c = 1 (ADOPS)", adops(1.0),
+           only=("absorbing", "free end", "action", "time", "history")),
+)  # fmt: skip

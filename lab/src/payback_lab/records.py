@@ -1,0 +1,227 @@
+"""One run = one folder, written whole or not at all.
+
+    <out>/<run id>/config.json     identity (run, config, learner_version) and how it was made
+                   curve.parquet   the learning curve, one row per point
+                   arrays.npz      small arrays
+                   summary.json    single figures
+                   manifest.json   SHA-256 of the files above, written last
+
+The folder is written beside its place under a name that starts with a dot, flushed to the disk, and renamed: a
+run is there in full or not there. What is there is believed only if the manifest agrees. A run's identity is its
+config and `learner_version`, not the commit. Nothing is stored with pickle.
+"""
+
+import hashlib
+import io
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from payback_lab.running.plan import Result, Run
+from payback_lab.user_error import Mistake
+
+FILES = ("config.json", "curve.parquet", "arrays.npz", "summary.json")
+MANIFEST = "manifest.json"
+
+
+class Damaged(Exception):  # noqa: N818 - a state of the folder, which the caller repairs
+    """Say what is wrong with the folder of a run."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """Hold one finished run as read back from its folder."""
+
+    identity: dict[str, Any]
+    """Which run it is: experiment, ablation, setting, scheme, seed, config, learner_version."""
+    made: dict[str, Any]
+    """What it was made with (see `provenance`)."""
+    result: Result
+    """What it measured."""
+
+
+def identity(run: Run, learner_version: int) -> dict[str, Any]:
+    """Return what makes two runs the same: everything that can change a result, as plain JSON values."""
+    fields = {**asdict(run), "learner_version": learner_version}
+    return json.loads(json.dumps(fields, allow_nan=False))
+
+
+def write(out: Path, run: Run, result: Result, learner_version: int, made: dict[str, Any]) -> None:
+    """Store one finished run; a sound record that is already there stays. The caller holds its claim."""
+    place = out / run.id
+    kept = {"identity": identity(run, learner_version), "made": made}
+    contents = {
+        "config.json": _json(kept),
+        "curve.parquet": _parquet(result.columns),
+        "arrays.npz": _npz(result.arrays),
+        "summary.json": _json({name: _plain(name, value) for name, value in result.summary.items()}),
+    }
+    manifest = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
+    place.parent.mkdir(parents=True, exist_ok=True)
+    for stale in place.parent.glob(f".{place.name}.*.tmp"):
+        shutil.rmtree(stale, ignore_errors=True)
+    draft = place.parent / f".{place.name}.{secrets.token_hex(4)}.tmp"
+    try:
+        draft.mkdir()
+        for name, data in {**contents, MANIFEST: _json(manifest)}.items():
+            _write_flushed(draft / name, data)
+        _flush_folder(draft)
+        if place.exists():
+            _make_way(place)
+        if not place.exists():
+            os.rename(draft, place)
+            _flush_folder(place.parent)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def read(folder: Path) -> Record:
+    """Read one run back; raise `Damaged` with what is wrong if its files are not what was written."""
+    data = _verified(folder)
+    kept = json.loads(data["config.json"])
+    table = pq.read_table(io.BytesIO(data["curve.parquet"]))
+    columns = {name: np.asarray(table[name]) for name in table.column_names}
+    with np.load(io.BytesIO(data["arrays.npz"]), allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    return Record(kept["identity"], kept["made"], Result(columns, arrays, json.loads(data["summary.json"])))
+
+
+def flaw(folder: Path) -> str | None:
+    """Say what is wrong with a run's folder, that it is missing included; None if it is sound."""
+    try:
+        _verified(folder)
+    except Damaged as error:
+        return str(error)
+    return None
+
+
+def folders(out: Path, below: str = "") -> list[Path]:
+    """List the run folders under `out`, sound or not, in order of their names."""
+    found = [Path(top) for top, _, _ in os.walk(out / below) if re.fullmatch(r"seed\d+", Path(top).name)]
+    return sorted(found, key=lambda p: (p.parent.parts, int(p.name.removeprefix("seed"))))
+
+
+def refuse_others(out: Path, runs: Sequence[Run], learner_version: int) -> None:
+    """Raise a `Mistake` if `out` holds runs of the same experiment made with another config or version."""
+    for example in {(run.group, run.setting): run for run in runs}.values():
+        wanted = identity(example, learner_version)
+        for folder in folders(out, "/".join(filter(None, (example.group, example.setting)))):
+            there = _identity_there(folder)
+            if there is None:
+                continue
+            difference = _difference(there, wanted)
+            if difference is None and _id_of(there) != folder.relative_to(out).as_posix():
+                difference = f"it holds the run {_id_of(there)}"
+            if difference is not None:
+                raise Mistake(
+                    f"{folder} is of another kind ({difference}): nothing was touched; choose another --out, "
+                    "or move that folder away."
+                )
+
+
+def _identity_there(folder: Path) -> dict[str, Any] | None:
+    """Return the identity a folder declares; None if that cannot be read (it is then damaged, not different)."""
+    try:
+        there = json.loads((folder / "config.json").read_bytes())["identity"]
+        _id_of(there)
+        return {**there, "config": dict(there["config"]), "learner_version": int(there["learner_version"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _difference(there: dict[str, Any], wanted: dict[str, Any]) -> str | None:
+    """Name the first field in which two runs of one experiment differ, scheme and seed aside."""
+    if there["learner_version"] != wanted["learner_version"]:
+        return f"learner_version {there['learner_version']}, not {wanted['learner_version']}"
+    ours, theirs = wanted["config"], there["config"]
+    for name in [*ours, *theirs]:
+        if theirs.get(name, "absent") != ours.get(name, "absent"):
+            return f"{name} {theirs.get(name, 'absent')}, not {ours.get(name, 'absent')}"
+    return None
+
+
+def _id_of(there: dict[str, Any]) -> str:
+    names = ("experiment", "ablation", "setting", "scheme", "seed")
+    return Run(**{name: there[name] for name in names}, config=None).id
+
+
+def _verified(folder: Path) -> dict[str, bytes]:
+    """Return the files' bytes after comparing each with the manifest."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+    except FileNotFoundError:
+        raise Damaged(f"{MANIFEST} is missing") from None
+    except ValueError:
+        raise Damaged(f"{MANIFEST} cannot be read") from None
+    data = {}
+    for name in FILES:
+        try:
+            data[name] = (folder / name).read_bytes()
+        except FileNotFoundError:
+            raise Damaged(f"{name} is missing") from None
+        if not isinstance(manifest, dict) or hashlib.sha256(data[name]).hexdigest() != manifest.get(name):
+            raise Damaged(f"{name} is not what was written (its checksum differs)")
+    return data
+
+
+def _make_way(place: Path) -> None:
+    """Remove a damaged record from its place; leave a sound one (another process was faster)."""
+    try:
+        _verified(place)
+    except Damaged:
+        # Renamed first, so that no moment shows half of it.
+        aside = place.parent / f".{place.name}.{secrets.token_hex(4)}.tmp"
+        os.rename(place, aside)
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _json(value: object) -> bytes:
+    return (json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False) + "\n").encode()
+
+
+def _plain(name: str, value: object) -> object:
+    """Turn a NumPy scalar into Python's own; refuse what JSON does not have."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not np.isfinite(value):
+        raise ValueError(f"summary figure {name!r} is {value}: use None for what was not reached.")
+    return value
+
+
+def _parquet(columns: dict[str, np.ndarray]) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({name: np.asarray(column) for name, column in columns.items()}), sink, compression="zstd")
+    return sink.getvalue()
+
+
+def _npz(arrays: dict[str, np.ndarray]) -> bytes:
+    objects = [name for name, array in arrays.items() if np.asarray(array).dtype.hasobject]
+    if objects:
+        raise TypeError(f"array {objects[0]!r} holds Python objects, which only pickle could store: use numbers.")
+    sink = io.BytesIO()
+    np.savez_compressed(sink, **arrays)  # pyright: ignore[reportArgumentType]
+    return sink.getvalue()
+
+
+def _write_flushed(path: Path, data: bytes) -> None:
+    with open(path, "xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _flush_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

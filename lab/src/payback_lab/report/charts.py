@@ -1,0 +1,135 @@
+"""Collect the charts of a page, each as a specification and named data; save the same as static figures."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from payback_lab.methods import TITLES
+from payback_lab.report import figures, grids, tables
+from payback_lab.report.figures import DELAYS, FINALS, LABELS, LOGARITHMIC, finished
+from payback_lab.report.summary import Group, Summary
+
+HEIGHT = 300
+PADDING = {"left": 10, "top": 10, "bottom": 10, "right": 40}
+"""Around a saved figure; to the right room for a legend in a wider font than it was measured in."""
+
+
+class Charts:
+    """Gather charts while the page is composed; specifications and data are stored once and named by charts."""
+
+    def __init__(self) -> None:
+        self._charts: dict[str, dict[str, Any]] = {}
+        self._specs: dict[str, dict[str, Any]] = {}
+        self._data: dict[str, Any] = {}
+        self._static: dict[str, dict[str, Any]] = {}
+        self._maps: dict[str, list[tuple[str, str, int, int]]] = {}
+        self._drawn: dict[str, str] = {}
+
+    def content(self) -> dict[str, Any]:
+        """Return what the page needs to draw them."""
+        return {"charts": self._charts, "specs": self._specs, "data": self._data}
+
+    def curve(
+        self, summary: Summary, group: Group, schemes: list[str], column: str, beside: Group | None = None
+    ) -> dict[str, str]:
+        """Add the learning curves of one column; `beside` are longer runs to compare with, as thin lines."""
+        name = _id(group.name, column)
+        columns = tables.curve_columns(group, column)
+        label, line = LABELS[column], summary.reference.get(column)
+        chart = partial(
+            figures.curve_chart, schemes, label, group.axis, logarithmic=column in LOGARITHMIC, reference=line
+        )
+        longer = tables.beside_rows(group, beside, column) if beside else []
+        data = {"rows": columns, "beside": longer}
+        self._add(name, _id(column, *schemes), finished(chart(), width="container", height=HEIGHT), data)
+        static = finished(chart(legend=True), width=640, height=360)
+        self._static[name] = static | {"datasets": {"rows": tables.curve_rows(columns), "beside": longer}}
+        return {"id": name, "caption": label.capitalize()}
+
+    def final(self, group: Group, schemes: list[str], key: str) -> dict[str, str]:
+        """Add the final figures by scheme."""
+        name = _id(group.name, key)
+        rows = tables.final_rows(group, key)
+        chart = figures.final_chart(schemes, FINALS[key])
+        height = 34 * len(schemes) + 10
+        self._add(name, _id(key, *schemes), finished(chart, width="container", height=height), {"rows": rows})
+        self._static[name] = finished(chart, width=520, height=height) | {"datasets": {"rows": rows}}
+        return {"id": name, "caption": FINALS[key].capitalize()}
+
+    def delay(self, group: Group, key: str) -> dict[str, str]:
+        """Add a figure against the delay of the repayment."""
+        name = _id(group.name, key, "by-delay")
+        rows = tables.delay_rows(group, key, DELAYS, TITLES)
+        chart = figures.delay_chart(FINALS[key])
+        self._add(name, _id(key, "by-delay"), finished(chart, width="container", height=HEIGHT), {"rows": rows})
+        self._static[name] = finished(chart, width=560, height=320) | {"datasets": {"rows": rows}}
+        return {"id": name, "caption": f"{FINALS[key].capitalize()}, against the delay"}
+
+    def policy(self, group: Group, scheme: str) -> str:
+        """Add one policy map; in the static figures the maps of a group share a sheet."""
+        name = _id(group.name, "policy", scheme)
+        policy = group.policies[scheme]
+        rows, columns = policy.action.shape
+        kind = f"policy-{columns}"
+        if kind not in self._specs:
+            height = 130 if columns <= grids.NARROW else 96
+            self._specs[kind] = finished(grids.policy_chart(columns), width="container", height=height)
+        self._add(name, kind, None, {"cells": tables.policy_cells(policy)})
+        sheet = self._maps.setdefault(_id(group.name, "policies"), [])
+        sheet.append((name, figures.titled(scheme), rows, columns))
+        return name
+
+    def grid(self, experiment: str, rows: int, columns: int) -> str:
+        """Add the grid with its two paths."""
+        name = _id(experiment, "grid")
+        chart = grids.grid_chart(rows, columns)
+        height = 40 * rows if columns <= grids.NARROW else 96
+        self._add(name, name, finished(chart, width="container", height=height), {})
+        self._static[name] = finished(chart, width=(44 if columns <= grids.NARROW else 22) * columns, height=height)
+        return name
+
+    def drawing(self, name: str, svg: str) -> str:
+        """Add a drawing that is SVG already; it stands in the page as it is."""
+        self._drawn[_id(name)] = svg
+        return svg
+
+    def save(self, folder: Path) -> list[Path]:
+        """Write every figure as SVG and PNG."""
+        folder.mkdir(parents=True, exist_ok=True)
+        sheets = {name: self._sheet(maps) for name, maps in self._maps.items()}
+        written = []
+        drawn = {
+            name: vl_convert.vegalite_to_svg({**spec, "background": "white", "padding": PADDING, "autosize": "pad"})
+            for name, spec in (self._static | sheets).items()
+        }
+        for name, svg in (drawn | self._drawn).items():
+            (folder / f"{name}.svg").write_text(svg)
+            (folder / f"{name}.png").write_bytes(vl_convert.svg_to_png(svg, scale=2.0))
+            written += [folder / f"{name}.svg", folder / f"{name}.png"]
+        return written
+
+    def _add(self, name: str, kind: str, spec: dict[str, Any] | None, data: dict[str, Any]) -> None:
+        if spec is not None:
+            self._specs.setdefault(kind, spec)
+        self._charts[name] = {"spec": kind, "named": {key: f"{name}.{key}" for key in data}}
+        self._data |= {f"{name}.{key}": value for key, value in data.items()}
+
+    def _sheet(self, maps: list[tuple[str, str, int, int]]) -> dict[str, Any]:
+        """Lay the maps of one group out on one figure."""
+        charts = []
+        for name, title, rows, columns in maps:
+            chart = grids.policy_chart(columns, f"{name}.cells")
+            side = 30 if columns <= grids.NARROW else 22
+            charts.append(chart.properties(title=title, width=side * columns, height=30 * rows))
+        datasets = {f"{name}.cells": self._data[f"{name}.cells"] for name, *_ in maps}
+        across = 2 if maps[0][3] <= grids.NARROW else 1
+        sheet = alt.concat(*charts, columns=across).resolve_scale(color="independent")
+        return finished(sheet) | {"datasets": datasets}
+
+
+def _id(*parts: str) -> str:
+    """Make a name that may stand in a file name and an attribute."""
+    return "".join(c if c.isalnum() or c in "-._" else "-" for c in "-".join(parts).replace("_", "-"))

@@ -1,0 +1,113 @@
+"""From records or summaries to a report: `payback-lab report`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from payback_lab import experiments, records
+from payback_lab.prior_work import summary as prior_summary
+from payback_lab.prior_work.summary import Text
+from payback_lab.records import Record
+from payback_lab.report import store as storage
+from payback_lab.report.charts import Charts
+from payback_lab.report.merging import merged
+from payback_lab.report.page import page
+from payback_lab.report.summary import Summary, summarise
+from payback_lab.user_error import Mistake, writing_to
+
+
+def make(out: Path, summaries: Path, save_summaries: bool, console: Console) -> int:
+    """Write report.html and figures/ into `out`; return 1 if damaged runs had to be left out, else 0.
+
+    What is shown: the runs in `out`; if there are none, the summaries. The two are never mixed, so a quick demo is
+    not mistaken for the full experiment; where runs were cut short, the summaries are thin lines beside them.
+    """
+    found, damaged = _read(out)
+    if not found and damaged:
+        raise Mistake(f"All runs in {out} are damaged: make them again with `payback-lab run`.")
+    told = _summaries(found) if found else storage.load(summaries)
+    if not told:
+        raise Mistake(
+            f"There are no runs in {out} and no summaries in {summaries}: start with `payback-lab run cliff`."
+        )
+    if save_summaries and not found:
+        raise Mistake(f"--save-summaries needs full runs, and {out} holds none: start with `payback-lab run cliff`.")
+    for folder, flaw in damaged.items():
+        _say(console, f"{folder} is damaged ({flaw}) and left out: `payback-lab run` makes it again.")
+    committed = storage.load(summaries) if found else []
+    if save_summaries:
+        told = [_added(summary, committed) for summary in told]
+        for summary in told:
+            storage.save(summaries, summary)
+            _say(console, f"wrote {summaries / summary.experiment}")
+    _write(out, page(told, committed, _prior(summaries)), console)
+    return 1 if damaged else 0
+
+
+def _added(summary: Summary, committed: Sequence[Summary]) -> Summary:
+    """Add the committed runs of an experiment that takes more than a day; others are saved as they are."""
+    experiment = experiments.load(summary.experiment)
+    old = next((other for other in committed if other.experiment == summary.experiment), None)
+    return merged(experiment, summary, old) if old is not None and experiment.adds_up else summary
+
+
+def _prior(summaries: Path) -> Text | None:
+    """Return the table of prior work for the page, None if it has not been made."""
+    try:
+        found = prior_summary.load(summaries)
+    except ValueError as error:
+        raise Mistake(f"{error}.") from error
+    return None if found is None else prior_summary.as_text(found)
+
+
+def _write(out: Path, made: tuple[str, Charts], console: Console) -> None:
+    text, charts = made
+    with writing_to(out):
+        out.mkdir(parents=True, exist_ok=True)
+        count = len(charts.save(out / "figures"))
+        draft = out / ".report.html"
+        draft.write_text(text)
+        draft.replace(out / "report.html")
+    _say(
+        console,
+        f"wrote {out / 'report.html'} ({len(text.encode()) / 1e6:.1f} MB) and {count} files in {out / 'figures'}",
+    )
+
+
+def _read(out: Path) -> tuple[dict[str, Record], dict[Path, str]]:
+    """Read all runs below `out`, by run id; those that are damaged come apart, with what is wrong."""
+    found: dict[str, Record] = {}
+    damaged: dict[Path, str] = {}
+    for folder in records.folders(out):
+        try:
+            found[folder.relative_to(out).as_posix()] = records.read(folder)
+        except records.Damaged as error:
+            damaged[folder] = str(error)
+    return found, damaged
+
+
+def _summaries(found: dict[str, Record]) -> list[Summary]:
+    """Summarise experiment by experiment, in the order of `payback-lab list`."""
+    names = dict.fromkeys(record.identity["experiment"] for record in found.values())
+    _refuse_mixed(found)
+    order = list(experiments.MODULES)
+    known = sorted(names, key=lambda name: order.index(name) if name in order else len(order))
+    return [
+        summarise(experiments.load(name), {i: r for i, r in found.items() if r.identity["experiment"] == name})
+        for name in known
+    ]
+
+
+def _refuse_mixed(found: dict[str, Record]) -> None:
+    """Refuse runs under one name that were made differently: their mean would mean nothing."""
+    first: dict[str, tuple[str, Record]] = {}
+    for name, record in found.items():
+        other, one = first.setdefault(name.rsplit("/", 2)[0], (name, record))
+        for part in ("config", "learner_version"):
+            if record.identity[part] != one.identity[part]:
+                raise Mistake(f"{other} and {name} were made with a different {part}: keep them in different folders.")
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,30 @@
+"""Tables in Markdown, and their places in a page: what is written by hand and what is made stand side by side."""
+
+from collections.abc import Iterable, Sequence
+
+from payback_lab.user_error import Mistake
+
+
+def rows(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """Write a table.
+
+    >>> print(rows(("scheme", "N̄"), [("im", "268.2")]))
+    | scheme | N̄ |
+    | --- | --- |
+    | im | 268.2 |
+    """
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, ("---",) * len(header), *lines))
+
+
+def placed(page: str, name: str, content: str) -> str:
+    """Put something between the two marks that bear its name.
+
+    >>> placed("<!-- t -->old<!-- end of t -->", "t", "new")
+    '<!-- t -->\\n\\nnew\\n\\n<!-- end of t -->'
+    """
+    start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    before, found, rest = page.partition(start)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        raise Mistake(f"The page has no place for {name}: put {start} and {end} around it.")
+    return f"{before}{start}\n\n{content}\n\n{end}{after}"

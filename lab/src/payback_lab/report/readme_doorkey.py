@@ -1,0 +1,88 @@
+"""The README's tables of DoorKey: the paper's figures beside ours, setting by setting, from the committed summary."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from payback_lab.experiments.doorkey.printed import PAIRS, SETTINGS
+from payback_lab.experiments.doorkey.table import Reached, Row, Spread, table_rows
+from payback_lab.report import markdown
+
+HEADER = (
+    "scheme",
+    "T, paper",
+    "T",
+    "N̄, paper",
+    "N̄",
+    "σ, paper",
+    "σ",
+    "stays short from",
+    "final, sampled",
+    "final, greedy",
+    "truncated",
+    "P(shorter than IM, no IM)",
+)
+
+
+def tables(results: Path) -> str:
+    """Return the three tables in Markdown, each under its setting."""
+    rows = table_rows(runs_of(results))
+    parts = []
+    for setting in SETTINGS:
+        alpha, gamma = PAIRS[setting]
+        own = [row for row in rows if row.setting == setting]
+        seeds = sorted({row.seeds for row in own})
+        many = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+        table = markdown.rows(HEADER, map(line, own))
+        parts.append(f"**α = {alpha:g}, γ = {gamma:g}**, seeds per cell: {many}\n\n{table}")
+    return "\n\n".join(parts)
+
+
+def runs_of(results: Path, label: str = "") -> list[dict[str, Any]]:
+    """Return the runs of the paper's own settings, or of what bears a label ("plain-settlement"), with the setting."""
+    summary = json.loads((results / "doorkey" / "summary.json").read_text())
+    name = f"doorkey+{label}" if label else "doorkey"
+    groups = [(group["name"].partition("/"), group["runs"]) for group in summary["groups"]]
+    return [{**run, "setting": setting} for (of, _, setting), runs in groups if of == name for run in runs]
+
+
+def line(row: Row) -> tuple[str, ...]:
+    """Write one row; bold is what the paper sets in bold, in its columns and in ours."""
+    paper = row.paper
+    return (
+        f"`{row.scheme}`",
+        _bold("N/A" if paper.time is None else f"{paper.time:.2f} M", paper.fastest),
+        _bold(reached_said(row.time), row.fastest),
+        _bold(f"{paper.length:.1f}", paper.tied),
+        _bold(spread_said(row.length), row.tied is True),
+        f"{paper.deviation:.1f}",
+        spread_said(row.deviation),
+        reached_said(row.settled),
+        spread_said(row.sampled),
+        spread_said(row.greedy),
+        "–" if row.truncated is None else f"{row.truncated.mean:.2%}",
+        # With one seed it could only be all or nothing.
+        f"{_chance(row.better_than_im)}, {_chance(row.better_than_none)}" if row.seeds > 1 else "–",
+    )
+
+
+def _bold(text: str, bold: bool) -> str:
+    return f"**{text}**" if bold else text
+
+
+def reached_said(found: Reached) -> str:
+    """Say the median of the seeds that got there, and how many did if not all."""
+    if found.median is None:
+        return "never" if found.of else "–"
+    return f"{found.median / 1e6:.2f} M" + ("" if found.reached == found.of else f" ({found.reached} of {found.of})")
+
+
+def spread_said(found: Spread | None) -> str:
+    """Say the mean, with its interval if there is one."""
+    if found is None:
+        return "–"
+    return f"{found.mean:.1f}" + (f" [{found.low:.1f}, {found.high:.1f}]" if found.high > found.low else "")
+
+
+def _chance(found: Spread | None) -> str:
+    return "–" if found is None else f"{found.mean:.0%}"

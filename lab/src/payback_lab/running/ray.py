@@ -1,0 +1,87 @@
+"""Compute tasks on a Ray cluster; the results travel back and this process writes the records.
+
+So the nodes need no common disk, only an installed payback. Ray starts a task again, twice, if its worker or node
+dies.
+"""
+
+import logging
+import socket
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from payback_lab.running.locks import locked
+from payback_lab.running.task import ONE_THREAD, Event, Task, compute, keep
+from payback_lab.user_error import Mistake
+
+RETRIES = 2
+
+
+def events(tasks: Sequence[Task], workers: int | None, address: str | None) -> Iterator[Event]:
+    """Compute the tasks on the cluster at `address` (None: one started here for the purpose) and keep the results.
+
+    `workers` bounds how many tasks are out at a time; on a cluster the default is as many as it takes.
+    """
+    ray = _connect(address, workers)
+    try:
+        remote = ray.remote(num_cpus=1, max_retries=RETRIES)(_compute_quietly)
+        left = list(reversed(tasks))
+        out: dict[Any, Task] = {}
+        while left or out:
+            while left and len(out) < (workers or len(tasks)):
+                task = left.pop()
+                out[remote.remote(task)] = task
+                yield Event(task, "started")
+            ready, _ = ray.wait(list(out), num_returns=1)
+            for reference in ready:
+                yield _finish(ray, reference, out.pop(reference))
+    finally:
+        ray.shutdown()
+
+
+def _connect(address: str | None, workers: int | None) -> Any:
+    try:
+        import ray
+    except ModuleNotFoundError:
+        raise Mistake('--engine ray needs Ray: install it with `pip install "payback[ray]"`.') from None
+    if address:
+        _refuse_silent(address)
+    options: dict[str, Any] = {"address": address} if address else {"address": "local", "num_cpus": workers}
+    try:
+        ray.init(
+            **options,
+            runtime_env={"env_vars": ONE_THREAD},
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            include_dashboard=None if address else False,
+        )
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise Mistake(f"Ray did not start (--address {address}): {reason}") from error
+    return ray
+
+
+def _refuse_silent(address: str) -> None:
+    """Refuse a host and port where nobody listens: Ray itself would wait for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not port.isdigit():  # "auto": Ray looks for a cluster by itself, and says at once if there is none
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except (OSError, OverflowError) as error:
+        raise Mistake(
+            f"No Ray cluster answers at {address} ({error}): check --address, or leave it out to start one here."
+        ) from error
+
+
+def _compute_quietly(task: Task) -> Any:
+    return compute(task, lambda share: None)
+
+
+def _finish(ray: Any, reference: Any, task: Task) -> Event:
+    try:
+        computed = ray.get(reference)
+    except ray.exceptions.RayError as error:
+        return Event(task, "failed", text=str(error))
+    with locked(task.out, [run.id for run in task.runs]):
+        keep(task, computed)
+    return Event(task, "done")

@@ -1,0 +1,188 @@
+"""Plan, run, resume: make the runs that are asked for and not there yet."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from rich.console import Console
+
+from payback_lab import experiments, records
+from payback_lab.methods import SCHEMES, parse_scheme
+from payback_lab.report.store import committed_runs
+from payback_lab.running import local, ray
+from payback_lab.running.plan import Experiment, Run
+from payback_lab.running.progress import Display, duration, seconds_left
+from payback_lab.running.task import Event, Task
+from payback_lab.user_error import Mistake, writing_to
+
+
+@dataclass(frozen=True)
+class Request:
+    """Hold what was asked for on the command line."""
+
+    experiment: str
+    """The experiment's name."""
+    schemes: tuple[str, ...] = ()
+    """Scheme ids; () for those of the experiment."""
+    seeds: int | None = None
+    """How many seeds; None for as many as the experiment has."""
+    settings: tuple[str, ...] = ()
+    """Points of the sweep; () for all."""
+    steps: int | None = None
+    """Length of training; None for the paper's."""
+    ablation: str | None = None
+    """An ablation's name; None for the paper's setting."""
+    out: Path = Path("runs")
+    """The records folder."""
+    engine: Literal["local", "ray"] = "local"
+    """Where to compute."""
+    address: str | None = None
+    """The Ray cluster; None for one of our own."""
+    workers: int | None = None
+    """How many processes; None for one per core."""
+    summaries: Path = Path("lab/results")
+    """Folder of committed summaries: runs that are in one are not made again."""
+    again: bool = False
+    """Make those, too."""
+    first_seed: int = 0
+    """The first of the seeds."""
+
+    @property
+    def command(self) -> str:
+        """Return the shortest command that makes the same results, without folder or engine."""
+        parts = ["payback-lab run", self.experiment]
+        parts += ["--schemes", *self.schemes] if self.schemes not in ((), SCHEMES) else []
+        parts += ["--seeds", str(self.seeds)] if self.seeds is not None else []
+        parts += ["--first-seed", str(self.first_seed)] if self.first_seed else []
+        parts += ["--settings", *self.settings] if self.settings else []
+        parts += ["--steps", str(self.steps)] if self.steps is not None else []
+        parts += ["--ablation", self.ablation] if self.ablation else []
+        return " ".join(parts)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Tell what came of a request."""
+
+    made: int
+    """Runs made now."""
+    failed: tuple[Event, ...]
+    """The tasks that failed, with their errors."""
+
+
+def planned(request: Request) -> tuple[Experiment, list[Run]]:
+    """List the runs of a request; a `Mistake` says what cannot be asked for."""
+    experiment = experiments.load(request.experiment)
+    for scheme in request.schemes:
+        with _as_mistake():
+            parse_scheme(scheme)
+    if not experiment.settings:  # where there are some, others of their form may be asked for: the plan knows
+        _refuse_unknown("setting", request.settings, ())
+    if request.ablation is not None:
+        _refuse_unknown("ablation", (request.ablation,), tuple(experiment.ablations))
+    _refuse_less_than_one("--seeds", request.seeds)
+    _refuse_less_than_one("--steps", request.steps)
+    _refuse_less_than_one("--workers", request.workers)
+    if request.first_seed < 0:
+        raise Mistake(f"--first-seed must be at least 0, got {request.first_seed}.")
+    if request.address is not None and request.engine != "ray":
+        raise Mistake("--address names a Ray cluster: add --engine ray, or leave it out.")
+    schemes = tuple(dict.fromkeys(request.schemes))
+    asked = (schemes, request.seeds, request.settings, request.steps, request.ablation, request.first_seed)
+    return experiment, experiment.plan(*asked)
+
+
+def run(request: Request, console: Console) -> Outcome:
+    """Make the runs of a request that are not there yet; say what is planned, how it goes, and what failed."""
+    experiment, runs = planned(request)
+    committed = set() if request.again else committed_runs(request.summaries, experiment, runs)
+    _try_folder(request.out)
+    records.refuse_others(request.out, runs, experiment.learner_version)
+    left = _left_to_make(request.out, [run for run in runs if run.id not in committed], console)
+    tasks = _tasks(experiment, left, request)
+    costs = {task.name: experiment.cost(task.runs) for task in tasks}
+    workers = request.workers or local.cores()
+    where = f"{workers} process{'es' if workers > 1 else ''}" if not request.address else request.address
+    estimate = duration(seconds_left(costs, {}, 0.0, workers))
+    ahead = f"{len(left)} to make on {where}, about {estimate}" if left else "nothing to make"
+    done = f"{len(runs) - len(left) - len(committed)} done already"
+    done += f", {len(committed)} more in {request.summaries} (--again makes these too)" if committed else ""
+    _say(console, f"{request.experiment}: {len(runs)} runs planned, {done}, {ahead}.")
+    return _follow(tasks, costs, workers, request, console)
+
+
+def _follow(
+    tasks: Sequence[Task], costs: dict[str, float], workers: int, request: Request, console: Console
+) -> Outcome:
+    """Let the engine work and show its events; collect what failed."""
+    made, failed = 0, []
+    if not tasks:
+        return Outcome(0, ())
+    events: Iterator[Event]
+    if request.engine == "ray":
+        events = ray.events(tasks, request.workers, request.address)
+    else:
+        events = local.events(tasks, workers)
+    with Display(costs, workers, console) as display:
+        for event in events:
+            display.show(event)
+            if event.kind == "done":
+                made += len(event.task.runs)
+            if event.kind == "failed":
+                failed.append(event)
+    return Outcome(made, tuple(failed))
+
+
+def _left_to_make(out: Path, runs: Sequence[Run], console: Console) -> list[Run]:
+    """Return the runs without a sound record, and name the damaged ones."""
+    left = []
+    for run in runs:
+        flaw = records.flaw(out / run.id)
+        if flaw is None:
+            continue
+        left.append(run)
+        if (out / run.id).exists():
+            _say(console, f"{out / run.id} is damaged ({flaw}): it is made again.")
+    return left
+
+
+def _tasks(experiment: Experiment, runs: list[Run], request: Request) -> list[Task]:
+    """Group the runs into tasks, seed by seed, the longest first so that none is left alone at the end."""
+    batches = sorted(experiment.batches(runs), key=lambda batch: (batch[0].seed, -experiment.cost(batch)))
+    module = experiments.MODULES[request.experiment]
+    return [Task(module, tuple(batch), request.out, request.command) for batch in batches]
+
+
+def _try_folder(out: Path) -> None:
+    """Refuse a folder that cannot be written before any time is spent."""
+    with writing_to(out):
+        out.mkdir(parents=True, exist_ok=True)
+        probe = out / ".probe"
+        probe.write_bytes(b"payback")
+        probe.unlink(missing_ok=True)
+
+
+@contextmanager
+def _as_mistake() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise Mistake(str(error)) from None
+
+
+def _refuse_unknown(what: str, asked: Sequence[str], known: Sequence[str]) -> None:
+    for name in asked:
+        if name not in known:
+            choice = f"choose among {', '.join(known)}" if known else f"this experiment has no {what}s"
+            raise Mistake(f'There is no {what} "{name}": {choice}.')
+
+
+def _refuse_less_than_one(option: str, value: int | None) -> None:
+    if value is not None and value < 1:
+        raise Mistake(f"{option} must be at least 1, got {value}.")
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,100 @@
+"""A task: the runs one process computes in one go, and what an engine says about them."""
+
+import importlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from payback_lab import records
+from payback_lab.provenance import provenance
+from payback_lab.running.locks import locked
+from payback_lab.running.plan import Experiment, Result, Run, checkpoint_of
+from payback_lab.user_error import writing_to
+
+# One thread per process: the processes are the parallelism, and a thread pool may change the order of a sum.
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NPROC": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+    "JAX_PLATFORMS": "cpu",
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """Name the runs of one batch, where they are kept, and the module that knows how to make them."""
+
+    module: str
+    """Import path of the experiment's module."""
+    runs: tuple[Run, ...]
+    """The runs, all of one experiment."""
+    out: Path
+    """The records folder."""
+    command: str
+    """The command that asked for it, kept with the record."""
+
+    @property
+    def name(self) -> str:
+        """Return a short name: the common part of the run ids and how many there are."""
+        parents = {run.id.rpartition("/")[0] for run in self.runs}
+        if len(self.runs) == 1 or len(parents) > 1:
+            return self.runs[0].id + (f" and {len(self.runs) - 1} more" if len(self.runs) > 1 else "")
+        return f"{parents.pop()} ({len(self.runs)} seeds)"
+
+
+@dataclass(frozen=True)
+class Event:
+    """Tell the runner what happened to a task."""
+
+    task: Task
+    kind: Literal["started", "progress", "waiting", "retried", "done", "failed"]
+    share: float = 0.0
+    """How much of the task is done, 0 … 1."""
+    text: str = ""
+    """The error, or what is waited for."""
+
+
+Computed = tuple[dict[str, Result], dict[str, Any]]
+
+
+def compute(task: Task, progress: Callable[[float], None], out: Path | None = None) -> Computed:
+    """Train the runs of a task; return the results by run id and what they were made with.
+
+    Checkpoints go to `out`; there are none without it.
+    """
+    experiment: Experiment = importlib.import_module(task.module).EXPERIMENT
+    begin = time.perf_counter()
+    results: dict[str, Result] = {}
+    batches = experiment.batches(list(task.runs))
+    for i, batch in enumerate(batches):
+        results |= experiment.execute(batch, lambda share, i=i: progress((i + share) / len(batches)), out)
+    absent = [run.id for run in task.runs if run.id not in results]
+    if absent:
+        raise RuntimeError(f"{task.module} gave no result for {', '.join(absent)}.")
+    seconds = round((time.perf_counter() - begin) / len(task.runs), 3)
+    return results, {**provenance(task.command), "seconds": seconds}
+
+
+def keep(task: Task, computed: Computed) -> None:
+    """Write the records of a computed task; the caller holds the locks."""
+    results, made = computed
+    version = importlib.import_module(task.module).EXPERIMENT.learner_version
+    with writing_to(task.out):
+        for run in task.runs:
+            records.write(task.out, run, results[run.id], version, made)
+            checkpoint = checkpoint_of(task.out, run)
+            for left in (checkpoint, checkpoint.with_name(f"{checkpoint.name}.partial")):
+                left.unlink(missing_ok=True)
+
+
+def perform(task: Task, progress: Callable[[float], None], waiting: Callable[[str], None]) -> None:
+    """Compute and keep the runs of a task that no other process has finished meanwhile."""
+    with locked(task.out, [run.id for run in task.runs], waiting):
+        left = tuple(run for run in task.runs if records.flaw(task.out / run.id))
+        if left:
+            remaining = Task(task.module, left, task.out, task.command)
+            keep(remaining, compute(remaining, progress, task.out))

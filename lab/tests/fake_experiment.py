@@ -1,0 +1,114 @@
+"""A tiny experiment for testing the machinery: its "training" is a random walk, and it can be told to misbehave.
+
+FAKE_PACE: seconds a batch takes. FAKE_DIE: a file of marks; a batch kills its own process while one is left.
+FAKE_FAIL: a scheme that raises. FAKE_LOG: a file that gets a line for every batch. FAKE_CORES: a file that gets the
+cores that each batch may use.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from payback_lab.methods import SCHEMES
+from payback_lab.running.plan import Claim, Result, Run, Scalar, by_group
+
+
+@dataclass(frozen=True)
+class FakeConfig:
+    """What a fake run depends on."""
+
+    episodes: int = 400
+    """How many episodes are trained."""
+    drift: float = 0.25
+    """How fast the return grows; not said in the paper."""
+
+
+class FakeExperiment:
+    name = "fake"
+    title = "A fake cliff"
+    learner_version = 3
+    config = FakeConfig
+    ablations: Mapping[str, Mapping[str, object]] = {"slow": {"drift": 0.1}}
+    settings: tuple[str, ...] = ()
+    seeds: int = 10
+    points: int = 250
+    adds_up: bool = False
+    reference: Mapping[str, tuple[str, float]] = {}
+    notes = ("The numbers are a random walk.",)
+    paper: Mapping[str, Mapping[str, str]] = {"greedy_return": {"none": "88"}}
+
+    def figures(self, result: Result, config: Mapping[str, object]) -> dict[str, Scalar]:
+        return result.summary
+
+    def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
+        return by_group(ids)
+
+    def schemes(self, ablation: str | None) -> tuple[str, ...]:
+        return SCHEMES
+
+    def plan(
+        self,
+        schemes: Sequence[str],
+        seeds: int | None,
+        settings: Sequence[str],
+        steps: int | None,
+        ablation: str | None,
+        first_seed: int = 0,
+    ) -> list[Run]:
+        config = FakeConfig(episodes=steps or FakeConfig.episodes)
+        if ablation:
+            config = replace(config, **self.ablations[ablation])
+        chosen = range(first_seed, first_seed + (seeds or self.seeds))
+        return [Run(self.name, ablation, None, s, seed, config) for s in schemes or SCHEMES for seed in chosen]
+
+    def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:
+        return [tuple(group) for _, group in groupby(runs, key=lambda run: run.scheme)]
+
+    def execute(
+        self, batch: tuple[Run, ...], progress: Callable[[float], None], out: Path | None = None
+    ) -> dict[str, Result]:
+        if "FAKE_LOG" in os.environ:
+            with open(os.environ["FAKE_LOG"], "a") as log:
+                log.write(f"{batch[0].scheme}\n")
+        if "FAKE_CORES" in os.environ:
+            with open(os.environ["FAKE_CORES"], "a") as log:
+                log.write(f"{sorted(os.sched_getaffinity(0))}\n")
+        for tenth in range(10):
+            time.sleep(float(os.environ.get("FAKE_PACE", "0")) / 10)
+            progress(tenth / 10)
+        marks = Path(os.environ["FAKE_DIE"]) if "FAKE_DIE" in os.environ else None
+        if marks and marks.exists() and marks.read_text():
+            marks.write_text(marks.read_text()[1:])
+            os.kill(os.getpid(), signal.SIGKILL)
+        if os.environ.get("FAKE_FAIL") == batch[0].scheme:
+            raise ArithmeticError(f"{batch[0].scheme} <b>diverged</b>")
+        return {run.id: fake_result(run) for run in batch}
+
+    def cost(self, batch: tuple[Run, ...]) -> float:
+        return 0.1 * len(batch)
+
+    def claims(self, results: Mapping[str, Result]) -> list[Claim]:
+        reached = [r.summary["greedy_return"] == 88 for i, r in results.items() if "/none/" in i]
+        verdict = "holds" if reached and all(reached) else "undecided"
+        return [Claim("sec:cw", "No IM is <optimal>.", "88", f"{sum(reached)} of {len(reached)}", verdict)]
+
+
+def fake_result(run: Run) -> Result:
+    rng = np.random.default_rng([list(SCHEMES).index(run.scheme), run.seed])
+    episodes, speed = run.config.episodes, run.config.drift * (1 + rng.random())
+    level = 188 * (1 - np.exp(-speed * np.arange(episodes) / 20)) - 100
+    returns = np.round(level + rng.normal(0, 8, episodes)).astype(np.float32)
+    lengths = rng.integers(10, 50, episodes).astype(np.int32)
+    q = rng.normal(size=(4, 12, 4)).astype(np.float32)
+    greedy = 88 if run.scheme == "none" else int(80 + rng.integers(9))
+    summary = {"greedy_return": greedy, "greedy_length": 101 - greedy, "optimal": greedy == 88, "reached": None}
+    return Result({"return": returns, "length": lengths}, {"q": q}, summary)
+
+
+EXPERIMENT = FakeExperiment()

@@ -1,0 +1,82 @@
+"""Progress: the time left from the work done, few plain lines without a terminal."""
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from payback_lab.running.plan import Run
+from payback_lab.running.progress import HEARTBEAT, Display, seconds_left
+from payback_lab.running.task import Event, Task
+
+ONE, TWO = (
+    Task("m", (Run("fake", None, None, s, 0, None),), Path("runs"), "payback-lab run fake") for s in ("none", "im")
+)
+COSTS = {ONE.name: 30.0, TWO.name: 30.0}
+
+
+@pytest.mark.parametrize(
+    ("costs", "shares", "elapsed", "workers", "left"),
+    [
+        ({"a": 60.0}, {}, 0.0, 8, 60.0),  # one task, however many workers
+        ({"a": 60.0, "b": 60.0}, {}, 0.0, 1, 120.0),
+        ({"a": 60.0, "b": 60.0}, {"a": 0.5, "b": 0.5}, 120.0, 2, 120.0),  # four times slower than thought
+        ({"a": 10.0, "b": 10.0, "c": 40.0}, {"a": 1.0, "b": 1.0}, 10.0, 2, 40.0),  # the last one runs alone
+        ({"a": 60.0}, {"a": 1.0}, 10.0, 2, 0.0),
+        ({}, {}, 0.0, 2, 0.0),
+    ],
+)
+def test_the_time_left(costs, shares, elapsed, workers, left) -> None:
+    assert seconds_left(costs, shares, elapsed, workers) == pytest.approx(left)
+
+
+def shown(events: list[tuple[float, Event]], terminal: bool = False) -> str:
+    now = 0.0
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=100)
+    with Display(COSTS, 1, console, clock=lambda: now) as display:
+        for now, event in events:  # noqa: B007 - the clock reads it
+            display.show(event)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_plain_lines_are_few_and_say_what_counts() -> None:
+    said = shown(
+        [
+            (0.0, Event(ONE, "started")),
+            *((i / 100, Event(ONE, "progress", share=i / 2000)) for i in range(1000)),
+            (15.0, Event(ONE, "retried", text="its process died (killed by SIGKILL)")),
+            (15.0, Event(ONE, "started")),
+            (20.0, Event(ONE, "waiting", text="fake/none/seed0")),
+            (30.0, Event(ONE, "done")),
+            (31.0, Event(TWO, "started")),
+            (31.0, Event(TWO, "progress", share=0.0)),
+            (31.0 + HEARTBEAT, Event(TWO, "progress", share=0.5)),
+            (70.0, Event(TWO, "failed", text="boom")),
+        ]
+    )
+    assert said.splitlines() == [
+        "fake/none/seed0: its process died (killed by SIGKILL); trying again",
+        "fake/none/seed0: another process is making fake/none/seed0; waiting for it",
+        "[1/2] fake/none/seed0 done after 30 s, about 30 s left",
+        "[1/2] working, about 20 s left",
+        "[2/2] fake/im/seed0 failed; the others go on",
+    ]
+
+
+def test_what_a_checkpoint_held_was_not_done_in_this_time() -> None:
+    said = shown(
+        [
+            (0.0, Event(ONE, "started")),
+            (1.0, Event(ONE, "progress", share=0.8)),
+            (HEARTBEAT, Event(ONE, "progress", share=0.9)),
+        ]
+    )
+    assert said == "[0/2] working, about 5 min 30 s left\n"  # 3 of 33 s of work took 30
+
+
+def test_a_terminal_gets_bars() -> None:
+    said = shown([(0.0, Event(ONE, "started")), (10.0, Event(ONE, "progress", share=0.5))], terminal=True)
+    assert "━" in said
+    assert "25%" in said

@@ -1,0 +1,63 @@
+"""Ray's two-node test cluster makes the same records as local processes; a dead worker's task is made again."""
+
+from pathlib import Path
+
+import pytest
+
+from payback_lab import records
+from payback_lab.running import local
+from payback_lab.running import ray as ray_engine
+from payback_lab.running.task import Task
+from payback_lab.user_error import Mistake
+
+ray = pytest.importorskip("ray", reason='Ray is not installed: pip install "payback[ray]"')
+pytestmark = [
+    pytest.mark.timeout(180),
+    # Ray leaves pipes and sockets to the garbage collector when its test cluster stops.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
+
+
+def tasks(fake, out: Path, schemes: tuple[str, ...]) -> list[Task]:
+    runs = fake.plan(schemes, 2, (), 20, None)
+    return [Task("fake_experiment", batch, out, "payback-lab run fake") for batch in fake.batches(runs)]
+
+
+def contents(out: Path) -> dict[str, bytes]:
+    files = [path for folder in records.folders(out) for path in folder.iterdir()]
+    # config.json says when it was made, and the manifest covers it.
+    return {str(p.relative_to(out)): p.read_bytes() for p in files if p.name not in ("config.json", "manifest.json")}
+
+
+def test_two_nodes_make_the_records_that_local_processes_make(
+    fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ray.cluster_utils import Cluster
+
+    marks = tmp_path / "marks"
+    marks.write_text("x")
+    monkeypatch.setenv("FAKE_DIE", str(marks))
+    monkeypatch.setenv("FAKE_FAIL", "pbim")
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    try:
+        cluster.add_node(num_cpus=1)
+        todo = tasks(fake, tmp_path / "ray", ("none", "im", "pbim", "grm-1"))
+        events = list(ray_engine.events(todo, None, cluster.address))
+    finally:
+        cluster.shutdown()
+    assert marks.read_text() == ""  # one worker did die
+    failed = [event for event in events if event.kind == "failed"]
+    assert [event.task.runs[0].scheme for event in failed] == ["pbim"]
+    assert "diverged" in failed[0].text
+    assert sum(event.kind == "done" for event in events) == 3
+    list(local.events(tasks(fake, tmp_path / "local", ("none", "im", "grm-1")), workers=1))
+    assert contents(tmp_path / "ray") == contents(tmp_path / "local")
+    assert len(contents(tmp_path / "ray")) == 3 * 2 * 3
+
+
+def test_no_cluster_there_is_one_sentence(fake, tmp_path: Path) -> None:
+    with pytest.raises(Mistake, match=r"127\.0\.0\.1:1"):
+        list(ray_engine.events(tasks(fake, tmp_path, ("none",)), None, "127.0.0.1:1"))

@@ -1,1 +1,0 @@
-"""What the command line does besides the experiments: one file per command."""

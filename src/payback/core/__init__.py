@@ -1,0 +1,1 @@
+"""F → F′: every reward transform, the law written once. Import from `payback`; this package re-exports nothing."""

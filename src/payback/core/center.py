@@ -1,0 +1,207 @@
+"""Centring: F_t − F̄, with F̄ the mean of the rewards seen before. It outlives episodes and spans workers."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from array_api_compat import device, is_jax_namespace, is_torch_array
+
+from payback.core.arrays import Array, as_floats, float_dtype, namespace, sum_of, wide_dtype
+from payback.core.transform import RewardTransform
+from payback.core.validate import read_state, read_step
+
+
+class CenterState(NamedTuple):
+    """The running mean. Scalars, shared over the B environments."""
+
+    count: Array
+    """Valid rewards seen: an integer, exact where a float32 would stop at 2²⁴."""
+    weight: Array
+    """Their weight in the mean: `count`, or less with a horizon."""
+    mean: Array
+    """F̄."""
+    lost: Array
+    """What rounding has taken from `mean` (Kahan): in float32 a cumulative mean would else stand still."""
+    fade: Array
+    """What an old reward keeps of its weight when a new one comes: 1 − 1/horizon, or 1."""
+    merges: Array
+    """How many merges this state has been through."""
+
+
+def center(horizon: float | None = None) -> RewardTransform:
+    """Subtract the mean F̄ of all valid rewards of earlier calls: F'_t = F_t − F̄_t (conversion).
+
+    The mean is 0 at first and shared over environments. What was subtracted from a reward is frozen when it
+    is received: a match after it repays exactly what was paid. With `horizon`, what is old keeps
+    (1 − 1/horizon)ⁿ of its weight after n more valid rewards. The paper uses a running mean within an epoch
+    in one place and a cumulative one over all of training in another; these are the two choices here.
+
+    >>> import numpy as np
+    >>> subtract = center()
+    >>> state = subtract.init(np.zeros(2))
+    >>> for rewards in ([2.0, 4.0], [3.0, 6.0]):
+    ...     state, shaped = subtract.update(state, np.array(rewards), np.array([False, False]))
+    ...     print(shaped)
+    [2. 4.]
+    [0. 3.]
+    """
+    if horizon is not None and (not isinstance(horizon, Real) or isinstance(horizon, bool) or not horizon > 1):
+        raise ValueError(f"horizon must be more than 1 reward, or None for the mean of all, got {horizon!r}")
+    fade = 1.0 if horizon is None else 1 - 1 / float(horizon)
+
+    def read_mean(state: CenterState) -> None:
+        read_state("center", state, CenterState)
+        if isinstance(state.fade, (np.ndarray, np.generic)) and state.fade != fade:
+            raise ValueError(
+                "center was given the state of a mean with another horizon; "
+                "use the state that this transform's init or update returned"
+            )
+
+    def init(example: Array) -> CenterState:
+        xp = namespace(example)
+        # JAX puts new arrays where they are used; Torch has to be told.
+        place = {"device": device(example)} if is_torch_array(example) else {}
+        zero = xp.zeros((), dtype=wide_dtype(xp), **place)
+        none = xp.zeros((), dtype=_whole_dtype(xp), **place)
+        return CenterState(none, zero, zero, zero, zero + fade, none)
+
+    def update(
+        state: CenterState,
+        reward: Array,
+        done: Array,
+        valid: Array | None = None,
+        settle: Array | None = None,
+    ) -> tuple[CenterState, Array]:
+        read_mean(state)
+        if type(reward) is not np.ndarray or reward.dtype.kind != "f":
+            xp = namespace(reward)
+            reward = as_floats(xp, reward, float_dtype(xp, reward))
+        xp, reward, done, valid = read_step("center", reward, reward, done, valid)
+        return step(xp, state, reward, valid)
+
+    def step(xp: Any, state: CenterState, reward: Array, valid: Array | None) -> tuple[CenterState, Array]:
+        mean = _cast(xp, state.mean, reward.dtype)
+        shaped, seen = reward - mean, reward.shape[0]
+        if valid is not None:
+            shaped, seen = xp.where(valid, shaped, 0.0), xp.sum(valid)
+        # Σ (F − F̄) in the wide dtype, although F̄ was rounded to the reward's before it was subtracted.
+        wide = state.mean.dtype
+        excess = _sum(xp, shaped, wide) + seen * (_cast(xp, mean, wide) - state.mean)
+        count = _add(state.count, seen)
+        weight = count * state.fade if fade == 1 else state.weight * state.fade**seen + seen
+        # Before the first valid reward there is no weight, and nothing to divide.
+        return _advance(state, count, weight, excess / (weight + (weight == 0))), shaped
+
+    def quick(state: CenterState, reward: np.ndarray, done: np.ndarray | None) -> tuple[CenterState, np.ndarray] | None:
+        if type(state) is not CenterState or type(state.mean) is not np.float64 or state.fade != fade:
+            return None
+        if fade == 1 and reward.dtype == np.float64 and len(reward):
+            shaped, count = reward - state.mean, state.count + len(reward)
+            weight = np.float64(count)
+            state = _advance(state, count, weight, sum_of(shaped) / weight)
+        else:
+            state, shaped = step(np, state, reward, None)
+        # Where F − F̄ overflows, so does the mean.
+        return (state, shaped) if math.isfinite(state.mean) else None
+
+    def rollout(
+        state: CenterState, rewards: Array, dones: Array, valid: Array | None, settle: Array | None
+    ) -> tuple[CenterState, Array]:
+        read_mean(state)
+        if namespace(rewards) is not np:
+            return NotImplemented
+        sums = np.add.reduce(rewards, axis=1, dtype=np.float64)
+        seen = np.full(len(rewards), rewards.shape[1]) if valid is None else np.count_nonzero(valid, axis=1)
+        weights, means = _run(state, sums, seen, fade)
+        shaped = rewards - means[:-1].astype(rewards.dtype)[:, None]
+        if valid is not None:
+            shaped[~valid] = 0
+        count = state.count + seen.sum()
+        return CenterState(count, weights[-1], means[-1], np.float64(0), state.fade, state.merges), shaped
+
+    return RewardTransform(init, update, rollout=rollout, quick=quick)
+
+
+def merge_centers(common: CenterState, *later: CenterState) -> CenterState:
+    """Add to `common` what each worker has seen since it left `common`; hand the result back to the workers.
+
+        F̄ = (w·F̄_common + Σ_k Σ_new F) / (w + Σ_k n_k)
+
+    A state counts once: one that stems from before the last merge, or has seen nothing since, adds nothing.
+    With a horizon the common part fades by all new rewards together.
+
+    >>> import numpy as np
+    >>> subtract = center()
+    >>> common = subtract.init(np.zeros(1))
+    >>> no = np.array([False])
+    >>> a, _ = subtract.update(common, np.array([1.0]), no)
+    >>> b, _ = subtract.update(common, np.array([5.0]), no)
+    >>> merged = merge_centers(common, a, b)
+    >>> float(merged.mean), int(merged.count), int(merge_centers(merged, a, b).count)
+    (3.0, 2, 2)
+    """
+    for state in (common, *later):
+        read_state("merge_centers", state, CenterState)
+    base = CenterState(*(x.item() for x in common))
+    new = []
+    for k, state in enumerate(CenterState(*(x.item() for x in worker)) for worker in later):
+        if state.fade != base.fade:
+            raise ValueError(f"merge_centers: worker {k} centres with another horizon than the common state")
+        if state.merges > base.merges:
+            raise ValueError(f"merge_centers: worker {k} has been merged since; merge into the newest common state")
+        if state.merges == base.merges and state.count > base.count:
+            kept = base.weight * base.fade ** (state.count - base.count)
+            new.append((state.count - base.count, state.weight - kept, state.weight * state.mean - kept * base.mean))
+    if not new:
+        return common
+    count, weight, total = (sum(column) for column in zip(*new, strict=True))
+    kept = base.weight * base.fade**count
+    mean = (kept * base.mean + total) / (kept + weight)
+    merged = CenterState(base.count + count, kept + weight, mean, 0.0, base.fade, base.merges + 1)
+    return CenterState(*(old * 0 + new for old, new in zip(common, merged, strict=True)))
+
+
+def _advance(state: CenterState, count: Array, weight: Array, rise: Array) -> CenterState:
+    """Move the mean by `rise`, and by what rounding has taken from it so far."""
+    step = rise + state.lost
+    mean = state.mean + step
+    return CenterState(count, weight, mean, step - (mean - state.mean), state.fade, state.merges)
+
+
+def _run(state: CenterState, sums: np.ndarray, seen: np.ndarray, fade: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return weight and mean before each row of a block, and after the last, from the rows' sums and counts."""
+    if fade == 1:
+        weights = np.cumsum(np.concatenate(([float(state.count)], seen)))
+        totals = np.cumsum(np.concatenate(([weights[0] * (state.mean + state.lost)], sums)))
+        return weights, totals / np.maximum(weights, 1)
+    weight, mean = float(state.weight), float(state.mean)
+    weights, means = [weight], [mean]
+    for n, total in zip(seen.tolist(), sums.tolist(), strict=True):
+        weight = weight * fade**n + n
+        mean += (total - n * mean) / weight if n else 0.0
+        weights.append(weight)
+        means.append(mean)
+    return np.array(weights), np.array(means)
+
+
+def _sum(xp: Any, x: Array, dtype: Any) -> Array:
+    return sum_of(x) if xp is np else xp.sum(x, dtype=dtype)
+
+
+def _add(count: Array, seen: Array) -> Array:
+    """count + seen, standing still at the largest integer JAX has without x64."""
+    if isinstance(count, (np.ndarray, np.generic)) or str(count.dtype) != "uint32":
+        return count + seen
+    total = count + (seen if isinstance(seen, int) else seen.astype(count.dtype))
+    return total | -(total < count).astype(count.dtype)
+
+
+def _whole_dtype(xp: Any) -> Any:
+    return xp.uint32 if is_jax_namespace(xp) and wide_dtype(xp) == xp.float32 else xp.int64
+
+
+def _cast(xp: Any, x: Array, dtype: Any) -> Array:
+    return np.asarray(x, dtype=dtype) if xp is np else xp.astype(x, dtype)

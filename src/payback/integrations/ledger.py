@@ -1,0 +1,195 @@
+"""The loans of a batch of environments: what every adapter holds between two steps of its host's loop."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from payback.core.arrays import all_finite
+from payback.core.state_io import load_state, save_state
+from payback.core.transform import RewardTransform, drop, owed
+
+
+class ShapingWarning(UserWarning):
+    """Something about the shaped task that its user should know."""
+
+
+class Account:
+    """Holds a transform's state for B environments, in float64: the debt grows as γ⁻ᵏ.
+
+    >>> import payback
+    >>> account = Account(payback.match_at_end(0.5), 1)
+    >>> no, yes = np.array([False]), np.array([True])
+    >>> account.step(np.array([3.0]), no, no), account.owed
+    (array([3.]), array([6.]))
+    >>> account.step(np.array([0.0]), yes, no), account.owed
+    (array([-6.]), array([0.]))
+    """
+
+    def __init__(self, transform: RewardTransform, num_envs: int, on_truncation: str = "settle"):
+        refuse_unknown(transform, on_truncation)
+        self.transform = transform
+        self.num_envs = num_envs
+        self.settles = on_truncation == "settle"
+        self.state = transform.init(np.zeros(num_envs))
+        self.owed = np.zeros(num_envs)
+        """What each environment owes, valued at its next step."""
+        self.ending = self.owed
+        """The same before a truncated episode's debt was left to the bootstrapped value."""
+        self.steps = 0
+        """Steps taken so far."""
+        self.drops = 0
+        """Episodes that were reset before they ended, with a debt."""
+        self.dropped = np.zeros(num_envs)
+        """What those episodes owed, summed per environment."""
+        self._never = np.zeros(num_envs, dtype=bool)
+        self._said = False
+        self._update, self._quick, self._owed = transform.update, transform.quick, transform.owed
+
+    def step(
+        self,
+        reward: np.ndarray,
+        terminated: np.ndarray | None,
+        truncated: np.ndarray | None,
+        valid: np.ndarray | None = None,
+        settle: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return F'_t for F_t = `reward`, finite float64; all are (B,).
+
+        `terminated` and `truncated` may be None where no episode ends in that way.
+        """
+        self.steps += 1
+        done = terminated
+        if truncated is not None and self.settles:
+            done = truncated if terminated is None else terminated | truncated
+        step = None if valid is not None else self._take(reward, done)
+        if step is None:
+            step = self._update(self.state, reward, self._never if done is None else done, valid, settle)
+        self.state, shaped = step
+        if self._owed is None:
+            return shaped
+        self.owed = self.ending = self._owed(self.state)
+        if truncated is not None and not self.settles:
+            cut = truncated if terminated is None else truncated & ~terminated
+            if np.count_nonzero(cut):
+                self._forget(cut if valid is None else cut & valid)
+        return shaped
+
+    def _take(self, reward: np.ndarray, done: np.ndarray | None) -> tuple[Any, np.ndarray] | None:
+        """Take the transform's short way, if it has one: the reward need not be read again."""
+        if self._quick is None:
+            return None
+        if done is not None:
+            if done.dtype != np.bool_ or done.shape != reward.shape:
+                return None
+            done = done if np.count_nonzero(done) else None
+        return self._quick(self.state, reward, done)
+
+    def ends(self, terminated: np.ndarray, truncated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return (terminated, truncated) as the learner must see them: never settle *and* bootstrap."""
+        if not self.settles or not np.count_nonzero(truncated):
+            return terminated, truncated
+        if not self._said:
+            self._said = True
+            say_time_limit(stacklevel=5)
+        return terminated | truncated, np.zeros_like(truncated)
+
+    def reset(self, where: np.ndarray | None = None) -> None:
+        """Start new episodes in the environments `where`, or all; debts in mid-episode are dropped and counted."""
+        where = np.ones(self.num_envs, dtype=bool) if where is None else where
+        if self._owed is not None:
+            dropped = self._forget(where)
+            self.drops += int(np.count_nonzero(dropped))
+            self.dropped += dropped
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state to an NPZ file, to train on from it; see `payback.save_state`."""
+        save_state(path, self.state)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Read a state that `save` wrote for the same transform and number of environments."""
+        self.state = load_state(path)
+        if self._owed is not None:
+            self.owed = self.ending = self._owed(self.state)
+            if self.owed.shape != (self.num_envs,):
+                raise ValueError(f"{path} holds the debts of {len(self.owed)} environments, here are {self.num_envs}")
+
+    def _forget(self, where: np.ndarray) -> np.ndarray:
+        self.state, dropped = drop(self.transform, self.state, where)
+        self.owed = owed(self.transform, self.state)
+        return dropped
+
+
+def say_time_limit(stacklevel: int) -> None:
+    """Say that the time limit is now part of the task; adapters do so once."""
+    warnings.warn(
+        "a truncated episode's debt is settled at its last step, which is therefore reported as terminated: "
+        "the time limit is now part of the task. For an artificial time limit use on_truncation='carry'",
+        ShapingWarning,
+        stacklevel=stacklevel,
+    )
+
+
+def refuse_unknown(transform: RewardTransform, on_truncation: str) -> None:
+    """Refuse what is no transform, and a treatment of truncation that would break the guarantee."""
+    if not isinstance(transform, RewardTransform):
+        raise TypeError(f"transform must be a RewardTransform such as payback.grm(gamma, delay), got {transform!r}")
+    if on_truncation not in ("settle", "carry"):
+        raise ValueError(f"on_truncation must be 'settle' or 'carry', got {on_truncation!r}")
+    if transform.gamma is None:
+        warnings.warn(
+            "there is no match in this transform: the bonus is never repaid and may change the optimal policy; "
+            "end the chain with a match such as payback.match_after, or use payback.grm or payback.pbim",
+            ShapingWarning,
+            stacklevel=4,
+        )
+    elif on_truncation == "carry" and not transform.carries:
+        raise ValueError(
+            "on_truncation='carry' is refused for this match: its loans need not fall due before a truncation, and a "
+            "loan that is never due is a plain bonus; use 'settle', or match_after, match_evenly, or match_geometric "
+            "with rate < gamma"
+        )
+
+
+def ask(intrinsic: Callable[..., Any], num_envs: int, step: int, *transition: Any) -> Any:
+    """Call the intrinsic reward on a batch of transitions; say where it raised, if it does."""
+    try:
+        return intrinsic(*transition)
+    except Exception as error:
+        which = "environment 0" if num_envs == 1 else f"environments 0 to {num_envs - 1}"
+        raise RuntimeError(
+            f"the intrinsic reward raised {type(error).__name__} at step {step} ({which}): {error}"
+        ) from error
+
+
+def read_intrinsic(values: Any, num_envs: int, step: int, valid: np.ndarray | None = None) -> np.ndarray:
+    """Return F as float64 of shape (B,), or say which environment's is wrong, and at which step."""
+    F = values if type(values) is np.ndarray and values.dtype == np.float64 else _as_floats(values, num_envs, step)
+    if F.shape != (num_envs,):
+        raise ValueError(
+            f"the intrinsic reward at step {step} has shape {F.shape}, not ({num_envs},); "
+            f"return one number per environment, for environments 0 to {num_envs - 1}"
+        )
+    if not all_finite(F):
+        bad = ~np.isfinite(F) if valid is None else ~np.isfinite(F) & valid
+        if bad.any():
+            k = int(np.flatnonzero(bad)[0])
+            raise ValueError(
+                f"the intrinsic reward of environment {k} at step {step} is {F[k]}; mend it before it is shaped"
+            )
+    return F
+
+
+def _as_floats(values: Any, num_envs: int, step: int) -> np.ndarray:
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"the intrinsic reward at step {step} is a {type(values).__name__}, not an array of {num_envs} numbers"
+        ) from None

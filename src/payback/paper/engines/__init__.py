@@ -1,1 +1,0 @@
-"""Where tasks are computed: processes of this machine, or a Ray cluster; the records are the same."""

@@ -1,0 +1,61 @@
+import io
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import payback
+from payback.auditing.command import run
+from payback.auditing.log_file import Columns
+from payback.auditing.page import ledger_svg
+
+from .test_audit import GAMMA, log
+from .test_audit_file import flat, write
+
+
+def test_the_command_and_its_page(tmp_path) -> None:
+    F, shaped, dones = log()
+    path, out = tmp_path / "log.parquet", tmp_path / "audit.html"
+    write(path, flat(shaped, dones, F))
+    said = io.StringIO()
+    console = Console(file=said, width=200)
+    assert run(path, GAMMA, Columns(), out, 1e-5, console) == 0
+    assert "0 break it" in said.getvalue()
+    assert "keeps the law" in out.read_text()
+    write(path, flat(np.where(dones, F, shaped), dones, F))
+    assert run(path, GAMMA, Columns(), out, 1e-5, console) == 1
+    page = out.read_text()
+    assert "breaks the law" in page
+    assert "unpaid end" in page
+    assert "unpaid end" in said.getvalue()
+    assert "<svg" in page
+    assert "src=" not in page
+    assert "href=" not in page
+
+
+def test_the_debt_returns_to_zero_in_the_drawing() -> None:
+    F = np.array([1.0, 0.5, 2.0, 1.0])
+    shaped = payback.match_episode(F, lambda t, i, N: float(t == N - 1), 0.9)
+    drawn = ledger_svg(shaped, F, 0.9, "a <title>")
+    ET.fromstring(drawn)
+    points = drawn.split('points="')[1].split('"')[0].split()
+    assert points[0].split(",")[1] == points[-1].split(",")[1]
+    leaky = ledger_svg(F, None, 0.9, "raw").split('points="')[1].split('"')[0].split()
+    assert leaky[0].split(",")[1] != leaky[-1].split(",")[1]
+
+
+def test_the_picture_in_the_docs_is_what_the_code_draws() -> None:
+    F = np.array([1, 0.5, 1, 0.33, 1, 0.5, 0.25, 1, 1, 0.5, 0.33, 1.0])
+    shaped = payback.match_episode(F, lambda t, i, N: float(t == min(i + 3, N - 1)), 0.9)
+    title = "A bonus as a loan: GRM with D = 3, γ = 0.9, an episode of 12 steps"
+    picture = Path(__file__).parents[2] / "docs" / "ledger.svg"
+    assert picture.read_text() == ledger_svg(shaped, F, 0.9, title, alone=True)
+
+
+def test_one_step_and_long_episodes_can_be_drawn() -> None:
+    for n in (1, 2, 3000):
+        ET.fromstring(ledger_svg(np.ones(n), None, 0.99, "x"))
+    with pytest.raises(ValueError, match="zero-size"):
+        ledger_svg(np.zeros(0), None, 0.9, "x")

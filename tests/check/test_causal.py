@@ -1,0 +1,71 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from payback import LawBroken
+from payback.check.causal import check_causal
+
+X = np.random.default_rng(0).normal(size=(16, 3, 4)).astype(np.float32)
+
+
+def novelty(x):
+    """Distance to the nearest *earlier* state of the same environment."""
+    out = np.zeros(x.shape[:2])
+    for t in range(1, len(x)):
+        out[t] = np.linalg.norm(x[:t] - x[t], axis=-1).min(axis=0)
+    return out
+
+
+def neighbours(x):
+    """RE3-like: distance to the nearest state of the whole rollout."""
+    distance = np.linalg.norm(x[:, None] - x[None], axis=-1) + 1e9 * np.eye(len(x))[:, :, None]
+    return distance.min(axis=1)
+
+
+def test_causal_rewards_pass() -> None:
+    check_causal(novelty, X)
+    check_causal(lambda r: np.abs(r["x"]).sum(-1) * r["done"], {"x": X, "done": np.arange(48).reshape(16, 3) % 5})
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        neighbours,
+        lambda x: (novelty(x) - novelty(x).mean()) / novelty(x).std(),
+        lambda x: novelty(x) / novelty(x).max(),
+        lambda x: np.abs(x).sum(-1)[::-1].cumsum(0)[::-1],
+        lambda x: np.abs(np.diff(x, axis=0, append=x[-1:])).sum(-1),
+        lambda x: novelty(x) + (np.arange(16) == 14)[:, None] * x[15, :, 0],
+    ],
+    ids=["neighbours", "batch norm", "max", "returns", "next state", "one step ahead at the end"],
+)
+def test_rewards_that_look_ahead_are_caught(fn) -> None:
+    with pytest.raises(LawBroken, match="depends on what comes after") as caught:
+        check_causal(fn, X)
+    assert caught.value.paid != caught.value.owed
+
+
+def test_it_says_where_and_by_how_much() -> None:
+    with pytest.raises(LawBroken) as caught:
+        check_causal(lambda x: np.arange(8.0) + (np.arange(8) == 2) * x[7], np.arange(8.0), cuts=[4])
+    assert (caught.value.step, caught.value.owed) == (2, 9.0)
+
+
+def test_torch_and_jax_rollouts() -> None:
+    for x in (torch.tensor(X), jnp.asarray(X)):
+        check_causal(lambda x: abs(x).sum(-1), x)
+        with pytest.raises(LawBroken):
+            check_causal(lambda x: abs(x).sum(-1) / x.std(), x)
+
+
+def test_bad_input_gets_a_sentence() -> None:
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="other rewards for the same rollout"):
+        check_causal(lambda x: rng.normal(size=len(x)), X)
+    with pytest.raises(ValueError, match="at least 2 steps"):
+        check_causal(lambda x: x, np.zeros(1))
+    with pytest.raises(ValueError, match="time comes first"):
+        check_causal(lambda x: x.sum(), X)
+    with pytest.raises(ValueError, match="one first axis"):
+        check_causal(lambda x: x[0], (np.zeros(3), np.zeros(4)))

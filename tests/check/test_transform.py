@@ -1,0 +1,181 @@
+import time
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+import payback
+from payback import LawBroken
+from payback.check.transform import check_transform
+
+from .faults import BLACK_BOXES, FAULTS, GAMMA, each, plain, wrong_gamma
+from .rare_faults import RARE
+
+OURS = {
+    "pbim": payback.pbim(GAMMA),
+    "pbim raw": payback.pbim(GAMMA, center=False),
+    "grm 1": payback.grm(GAMMA, 1),
+    "grm 10": payback.grm(GAMMA, 10),
+    "grm 10 raw": payback.grm(GAMMA, 10, center=False),
+    "grm 0": payback.grm(GAMMA, 0),
+    "grm with a horizon": payback.grm(GAMMA, 10, center=payback.center(100)),
+    "evenly": payback.match_evenly(GAMMA, 7),
+    "geometric": payback.match_geometric(GAMMA, 0.9),
+    "when": payback.match_when(GAMMA),
+    "chain": payback.chain(payback.clip(-1, 1), payback.center(), payback.match_after(GAMMA, 300), payback.scale(0.1)),
+    "plain loop": each(plain(3)),
+}
+
+
+PATIENCE = 60.0
+"""Seconds of CPU: a fault is to be found on a slow machine too, and finding it ends the search."""
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_what_keeps_the_law_passes(name: str) -> None:
+    check_transform(OURS[name], GAMMA, seconds=1)
+
+
+@pytest.mark.parametrize("gamma", [0.5, 0.9, 0.999, 1.0])
+def test_what_keeps_the_law_passes_at_every_gamma(gamma: float) -> None:
+    for shaper in (payback.pbim(gamma), payback.grm(gamma, 20), payback.match_geometric(gamma, 0.4)):
+        check_transform(shaper, gamma, seconds=0.5)
+
+
+@pytest.mark.parametrize("name", [*FAULTS, *RARE])
+def test_every_planted_fault_is_caught_with_a_small_example(name: str) -> None:
+    with pytest.raises(LawBroken) as caught:
+        check_transform((FAULTS | RARE)[name], GAMMA, seconds=PATIENCE)
+    found = caught.value
+    assert found.law is not None
+    if found.law in ("zero sum", "invalid rows"):
+        assert found.step is not None
+        assert found.owed is not None
+        assert found.paid != found.owed
+
+
+@pytest.mark.parametrize("name", BLACK_BOXES)
+def test_every_faulty_function_is_caught(name: str) -> None:
+    with pytest.raises(LawBroken):
+        check_transform(BLACK_BOXES[name], GAMMA, seconds=PATIENCE)
+
+
+@pytest.mark.parametrize("delay", [0, 1, 4, 10**6])
+def test_functions_that_keep_the_law_pass(delay: int) -> None:
+    def shape(rewards: np.ndarray) -> np.ndarray:
+        match = payback.match_at_end(GAMMA) if delay > 10**5 else payback.match_after(GAMMA, delay)
+        dones = np.arange(len(rewards))[:, None] == len(rewards) - 1
+        return payback.shape_rollout(match, match.init(rewards[:1]), rewards[:, None], dones)[1][:, 0]
+
+    check_transform(shape, GAMMA, seconds=1)
+
+
+def test_what_answers_in_float32_is_held_to_float32() -> None:
+    match = payback.match_after(GAMMA, 3)
+
+    def update(state, reward, done, valid=None, settle=None):
+        return match.update(state, reward.astype(np.float32), done, valid, settle)
+
+    narrow = payback.RewardTransform(lambda example: match.init(example.astype(np.float32)), update)
+    check_transform(narrow, GAMMA, seconds=1)
+
+    def shape(rewards: np.ndarray):
+        dones = torch.arange(len(rewards))[:, None] == len(rewards) - 1
+        column = torch.asarray(rewards[:, None], dtype=torch.float32)
+        return payback.shape_rollout(match, match.init(column[0]), column, dones)[1][:, 0]
+
+    check_transform(shape, GAMMA, seconds=1)
+
+
+def test_the_cause_is_named() -> None:
+    for fault, cause in [("wrong gamma", "γ = 0.99"), ("no repayment at the end", "unpaid end"),
+                         ("clipped after matching", "clipped"), ("standardised after matching", "changed after"),
+                         ("state leaks into the next episode", "late reset")]:  # fmt: skip
+        with pytest.raises(LawBroken, match=f"it looks like: .*{cause}"):
+            check_transform(FAULTS[fault], GAMMA, seconds=PATIENCE)
+
+
+def test_a_quadratic_function_is_checked_within_the_time() -> None:
+    start = time.process_time()
+    check_transform(
+        lambda r: payback.match_episode(r, lambda t, i, N: float(t == min(i + 2, N - 1)), GAMMA), GAMMA, seconds=2
+    )
+    assert time.process_time() - start < 10
+
+
+def test_the_counter_example_is_small() -> None:
+    with pytest.raises(LawBroken) as caught:
+        check_transform(wrong_gamma(0.99), GAMMA)
+    found = caught.value
+    assert found.rewards is not None
+    assert found.rewards.shape == (2, 1)
+    assert found.law == "zero sum"
+    assert found.step == 1
+    assert found.paid == pytest.approx(-1 / 0.99)
+    assert found.owed == pytest.approx(-1 / GAMMA)
+    assert "■" in str(found)
+
+
+def test_the_counter_example_of_a_rare_fault_is_cut_down() -> None:
+    with pytest.raises(LawBroken) as caught:
+        check_transform(FAULTS["state leaks from long episodes only"], GAMMA, seconds=PATIENCE)
+    assert caught.value.rewards is not None
+    assert caught.value.rewards.size <= 450
+
+
+def test_what_goes_wrong_late_in_a_long_episode_is_named_by_its_step() -> None:
+    with pytest.raises(LawBroken, match="ending at step 9999 pays") as caught:
+        check_transform(RARE["forgets every 10000 steps"], GAMMA, seconds=PATIENCE)
+    assert caught.value.step == 9999
+
+
+def test_a_centre_that_counts_the_reward_itself_keeps_the_law() -> None:
+    """F̄ may be any causal number: what is lent is G = F − F̄, and that is repaid."""
+    match = payback.match_after(GAMMA, 3)
+
+    def update(state, reward, done, valid=None, settle=None):
+        live = np.ones(len(reward), dtype=bool) if valid is None else valid
+        inner, total, count = state
+        total, count = total + reward[live].sum(), count + live.sum()
+        inner, shaped = match.update(inner, reward - (total / max(count, 1)).astype(reward.dtype), done, valid, settle)
+        return (inner, total, count), shaped
+
+    init = lambda example: (match.init(example), np.zeros((), example.dtype), 0)  # noqa: E731
+    check_transform(payback.RewardTransform(init, update), GAMMA, seconds=1)
+
+
+def test_a_transform_of_another_gamma_is_refused_by_name() -> None:
+    with pytest.raises(LawBroken, match="wrong gamma"):
+        check_transform(payback.grm(0.99, 3), gamma=0.995)
+
+
+def test_what_is_no_shaper_is_refused() -> None:
+    with pytest.raises(TypeError, match="RewardTransform or a function"):
+        check_transform(3, GAMMA)  # pyright: ignore
+    with pytest.raises(ValueError, match="gamma must lie"):
+        check_transform(payback.scale(1), 1.5)
+
+
+@pytest.mark.parametrize("example", [torch.zeros(1), torch.zeros(1, dtype=torch.float64), jnp.zeros(1)], ids=str)
+def test_torch_and_jax_transforms(example) -> None:
+    check_transform(payback.grm(GAMMA, 3), GAMMA, example=example, seconds=1)
+    check_transform(payback.pbim(GAMMA), GAMMA, example=example, seconds=1)
+    with pytest.raises(LawBroken):
+        check_transform(payback.chain(payback.center(), payback.scale(2)), GAMMA, example=example)
+
+
+def test_an_error_in_the_shaping_is_shown_with_its_stream() -> None:
+    def update(state, reward, done, valid=None, settle=None):
+        if done.any():
+            raise IndexError("pop from an empty deque")
+        return state, reward
+
+    with pytest.raises(LawBroken, match="IndexError"):
+        check_transform(payback.RewardTransform(lambda example: (), update), GAMMA)
+
+
+def test_it_takes_at_most_ten_seconds() -> None:
+    start = time.process_time()  # on a shared machine the clock on the wall says little
+    check_transform(payback.grm(0.99, 10), 0.99)
+    assert time.process_time() - start < 10
