@@ -11,13 +11,22 @@ from payback.check.causal import check_causal
 from payback.check.matching import check_matching
 from payback.check.transform import check_transform
 from payback.core.center import center, merge_centers
+from payback.core.chain import chain
 from payback.core.episode import match_episode, potential_of, reward_of
 from payback.core.errors import InterestWarning, LawBroken
-from payback.core.matches import match_after, match_at_end, match_evenly, match_geometric, match_when
+from payback.core.matches import (
+    match_after,
+    match_at_end,
+    match_evenly,
+    match_from_ages,
+    match_geometric,
+    match_when,
+)
 from payback.core.recipes import grm, pbim
 from payback.core.rollout import shape_rollout
+from payback.core.scaling import clip, scale, scale_by_rms, stateless
 from payback.core.state_io import load_state, save_state
-from payback.core.transform import RewardTransform, chain, clip, drop, owed, scale
+from payback.core.transform import Match, RewardTransform, drop, owed
 
 __version__ = version("payback")
 
@@ -25,6 +34,7 @@ __all__ = [
     "Audit",
     "InterestWarning",
     "LawBroken",
+    "Match",
     "RewardTransform",
     "audit",
     "center",
@@ -41,6 +51,7 @@ __all__ = [
     "match_at_end",
     "match_episode",
     "match_evenly",
+    "match_from_ages",
     "match_geometric",
     "match_when",
     "merge_centers",
@@ -50,7 +61,9 @@ __all__ = [
     "reward_of",
     "save_state",
     "scale",
+    "scale_by_rms",
     "shape_rollout",
+    "stateless",
 ]
 
 _SUBPACKAGES = ("auditing", "check", "integrations", "mdp", "potentials")

@@ -202,25 +202,25 @@ def wrong_block(change) -> RewardTransform:
     def rollout(state, rewards, dones, valid, settle):
         return change(match, state, rewards, dones, valid, settle)
 
-    return match._replace(rollout=rollout)
+    return replace(match, _block=rollout)
 
 
 def block_forgets_border(match, state, rewards, dones, valid, settle):
-    return match.rollout(match.init(rewards[0]), rewards, dones, valid, settle)
+    return match._block(match.init(rewards[0]), rewards, dones, valid, settle)
 
 
 def block_keeps_old_state(match, state, rewards, dones, valid, settle):
-    return state, match.rollout(state, rewards, dones, valid, settle)[1]
+    return state, match._block(state, rewards, dones, valid, settle)[1]
 
 
 def wrong_debt() -> RewardTransform:
     match = payback.match_after(GAMMA, 3)
-    return match._replace(owed=lambda state: GAMMA * match.owed(state))
+    return replace(match, owed=lambda state: GAMMA * match.owed(state))
 
 
 def drop_all() -> RewardTransform:
     match = payback.match_after(GAMMA, 3)
-    return match._replace(drop=lambda state, where: match.drop(state, where | True))
+    return replace(match, drop=lambda state, where: match.drop(state, where | True))
 
 
 def event_takes_own_reward() -> RewardTransform:

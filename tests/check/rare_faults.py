@@ -101,7 +101,7 @@ def ends_dropped() -> RewardTransform:
 
 def late_at_borders(match, state, rewards, dones, valid, settle):
     """A block pays its first repayment one row late."""
-    state, shaped = match.rollout(state, rewards, dones, valid, settle)
+    state, shaped = match._block(state, rewards, dones, valid, settle)
     if len(rewards) < 2 or dones[0].any() or valid is not None:
         return state, shaped
     shaped = np.array(shaped)

@@ -124,7 +124,7 @@ def test_an_interest_that_overflows_in_a_whole_episode():
 
 
 def test_a_whole_episode_names_the_step_that_is_not_finite():
-    with refuses(ValueError, "rewards: step 1 is nan; mend it before it is shaped"):
+    with refuses(ValueError, "rewards: step 1 is nan; fix it before it is shaped"):
         payback.match_episode([0.0, np.nan], np.eye(2), 0.9)
 
 

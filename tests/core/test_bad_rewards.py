@@ -29,15 +29,15 @@ def test_a_reward_that_is_not_finite(name: str, value: float, library: str):
     begin = match.init(make(np.zeros(3)))
     begin, _ = match.update(begin, make(np.ones(3)), make(NO))
     with Unchanged(begin) as state:
-        with refuses(ValueError, f"{name}: the reward of environment 1 is {value}", "mend", "no state was changed"):
+        with refuses(ValueError, f"{name}: the reward of environment 1 is {value}", "fix", "no state was changed"):
             match.update(state, make(rewards[2]), make(NO))
-        with refuses(ValueError, f"the reward of step 2, environment 1 is {value}", "mend the intrinsic reward"):
+        with refuses(ValueError, f"the reward of step 2, environment 1 is {value}", "fix the intrinsic reward"):
             payback.shape_rollout(match, state, make(rewards), make(np.zeros((4, 3), bool)))
 
 
 def test_in_a_chain_the_mean_does_not_see_it_either():
     shaping = payback.pbim(0.9)
-    with Unchanged(midway(shaping)) as state, refuses(ValueError, "center: the reward of environment 2 is nan"):
+    with Unchanged(midway(shaping)) as state, refuses(ValueError, "chain: the reward of environment 2 is nan"):
         shaping.update(state, np.array([0, 0, np.nan]), NO)
 
 
@@ -78,7 +78,7 @@ def test_shapes_that_do_not_fit_the_state(name: str):
             match.update(state, np.ones(3), np.zeros(2, bool))
         with refuses(ValueError, f"{name}: valid has shape (1,), not (3,)"):
             match.update(state, np.ones(3), NO, np.ones(1, bool))
-        with refuses(ValueError, f"{name}: there are rewards for 4 environments, the state is for 3"):
+        with refuses(ValueError, "shape_rollout: there are rewards for 4 environments, the state is for 3"):
             payback.shape_rollout(match, state, np.ones((5, 4)), np.zeros((5, 4), bool))
         with refuses(ValueError, "needs rewards of shape (T, B), got (3,); one environment is (T, 1)"):
             payback.shape_rollout(match, state, np.ones(3), NO)
@@ -110,7 +110,7 @@ def test_dtypes_that_do_not_fit_the_state(name: str):
             lambda: match.update(state, np.ones(3, np.float32), NO),
             lambda: payback.shape_rollout(match, state, np.ones((2, 3), np.float32), np.zeros((2, 3), bool)),
         ):
-            with refuses(TypeError, f"{name}: the reward is float32, the state was made for float64; cast the reward"):
+            with refuses(TypeError, ": the reward is float32, the state was made for float64; cast the reward"):
                 use()
 
 

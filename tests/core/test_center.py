@@ -205,5 +205,5 @@ def test_merging_what_does_not_belong_together_is_refused():
         payback.merge_centers(common, fading.init(np.zeros(1)))
     with pytest.raises(ValueError, match="worker 1 has been merged since; merge into the newest"):
         payback.merge_centers(common, worker, payback.merge_centers(common, worker))
-    with pytest.raises(TypeError, match="merge_centers was given a state of type LumpState"):
+    with pytest.raises(TypeError, match="merge_centers was given a state of type AtEndState"):
         payback.merge_centers(common, payback.match_at_end(0.99).init(np.zeros(1)))

@@ -54,13 +54,15 @@ def test_what_is_no_chain():
 
 def test_a_chain_knows_what_it_is():
     constant = payback.chain(payback.scale(2), payback.scale(-3))
-    assert (constant.factor, constant.gamma) == (-6.0, None)
-    assert payback.chain(payback.scale(2), payback.clip(0, 1)).factor is None
+    assert constant._factor == -6.0
+    assert not isinstance(constant, payback.Match)
+    assert payback.chain(payback.scale(2), payback.clip(0, 1))._factor is None
     shaping = payback.chain(payback.scale(2), payback.match_evenly(0.9, 2), payback.scale(3))
-    assert (shaping.factor, shaping.gamma, shaping.carries) == (None, 0.9, True)
-    assert not payback.pbim(0.9).carries
-    assert not payback.match_when(0.9).carries
-    assert payback.match_geometric(0.9, 0.5).carries
+    assert isinstance(shaping, payback.Match)
+    assert (shaping._factor, shaping.gamma, shaping.falls_due_alone) == (None, 0.9, True)
+    assert not payback.pbim(0.9).falls_due_alone
+    assert not payback.match_when(0.9).falls_due_alone
+    assert payback.match_geometric(0.9, 0.5).falls_due_alone
 
 
 @quiet

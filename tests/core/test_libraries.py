@@ -1,5 +1,6 @@
 """(c) NumPy ≡ Torch ≡ a jitted JAX scan, and whole rollouts on each ≡ stepping."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -63,6 +64,10 @@ def assert_same_as_numpy(name: str, transform: payback.RewardTransform) -> None:
         assert all(isinstance(leaf, (kind, np.generic)) for leaf in leaves(other))
 
 
+REPRESENTATIVES = ("when", "grm-10", "geometric")
+"""One transform of each mechanism, for what each library does alike to all of them."""
+
+
 @each_library
 @each_transform
 def test_stepping_is_the_same_on_all_libraries(name: str, transform: payback.RewardTransform):
@@ -75,11 +80,14 @@ def test_the_comparison_between_libraries_can_fail(name: str):
     right, rounded = payback.match_after(GAMMA, 7), payback.match_after(float(np.float32(GAMMA)), 7)
 
     def update(state: Any, reward: Any, *flags: Any) -> tuple[Any, Any]:
-        return (right if isinstance(reward, np.ndarray) else rounded).update(state, reward, *flags)
+        if isinstance(reward, np.ndarray):
+            return right.update(state, reward, *flags)
+        after, shaped = rounded.update(state._replace(terms=rounded.init(reward).terms), reward, *flags)
+        return after._replace(terms=state.terms), shaped
 
     assert_same_as_numpy(name, right)
     with pytest.raises(AssertionError):
-        assert_same_as_numpy(name, right._replace(update=update))
+        assert_same_as_numpy(name, replace(right, update=update))
 
 
 @each_library
@@ -121,12 +129,16 @@ def test_jax_in_its_own_float32(transform: payback.RewardTransform):
     assert_close(shaped, expected, 1e-5)
 
 
-@each_transform
-def test_vmap_in_jax(transform: payback.RewardTransform):
-    """A batch of learners, each with its own state, is the same as one after the other."""
+@pytest.mark.parametrize("name", REPRESENTATIVES)
+@pytest.mark.parametrize("shape", [(3,), ()], ids=["several environments", "one environment"])
+def test_vmap_in_jax(name: str, shape: tuple[int, ...]):
+    """A batch of learners, each with its own state, is the same as one after the other; with shape () each is one
+    environment, the idiom of JAX's own environments."""
+    transform = TRANSFORMS[name]
     with jax.enable_x64(True):
-        rewards = random_stream(7, 12, 5).rewards.reshape(12, 5, 1) * jnp.ones(3)
-        dones = jnp.asarray(random_stream(7, 12, 5, ends=0.3).dones).reshape(12, 5, 1) & jnp.ones(3, bool)
+        rewards = random_stream(7, 12, 5).rewards.reshape(12, 5, *(1 for _ in shape)) * jnp.ones(shape)
+        dones = jnp.asarray(random_stream(7, 12, 5, ends=0.3).dones)
+        dones = dones.reshape(12, 5, *(1 for _ in shape)) & jnp.ones(shape, bool)
         states = jax.vmap(transform.init)(rewards[0])
         update = jax.jit(jax.vmap(transform.update))
         alone = [transform.init(row) for row in rewards[0]]

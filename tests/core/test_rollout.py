@@ -1,5 +1,6 @@
 """Whole (T, B) rollouts are stepping: every internal path, every memory layout, cut anywhere."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import payback
-from payback.core import blocks
-from payback.core import repay_at_ages as window
+from payback.core import repay_at_ages
+from payback.core.block_rows import CHUNK
 
 from .cases import (
     Match,
@@ -59,15 +60,15 @@ PATHS = ["_settle_by_loan", "_settle_by_row"]
 @pytest.mark.parametrize("ends", [0.0, 0.02, 0.5, 1.0])
 def test_both_ways_to_settle(path: str, delay: int, ends: float, monkeypatch: pytest.MonkeyPatch):
     for other in PATHS:
-        monkeypatch.setattr(blocks, other, getattr(blocks, path))
+        monkeypatch.setattr(repay_at_ages, other, getattr(repay_at_ages, path))
     assert_rollout_is_stepping(payback.match_after(0.9, delay), random_stream(delay, 60, 5, ends=ends), pieces=3)
 
 
 def test_few_ends_are_settled_by_loan_and_many_by_row(monkeypatch: pytest.MonkeyPatch):
     taken = []
     for name in PATHS:
-        way = getattr(blocks, name)
-        monkeypatch.setattr(blocks, name, lambda *args, way=way, name=name: (taken.append(name), way(*args))[1])
+        way = getattr(repay_at_ages, name)
+        monkeypatch.setattr(repay_at_ages, name, lambda *args, way=way, name=name: (taken.append(name), way(*args))[1])
     for ends in (0.005, 0.5):
         assert_rollout_is_stepping(payback.match_after(0.9, 5), random_stream(1, 300, 5, ends=ends))
     assert taken == PATHS
@@ -76,7 +77,7 @@ def test_few_ends_are_settled_by_loan_and_many_by_row(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("unroll", [0, 100])
 @pytest.mark.parametrize("delay", [1, 5, 33])
 def test_both_ways_to_unroll(unroll: int, delay: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(window, "UNROLL", unroll)
+    monkeypatch.setattr(repay_at_ages, "UNROLL", unroll)
     transform, stream = payback.match_after(0.9, delay), random_stream(delay, 60, 4)
     expected = step_through(transform, stream)[1]
     with wide("jax"):
@@ -86,7 +87,7 @@ def test_both_ways_to_unroll(unroll: int, delay: int, monkeypatch: pytest.Monkey
 
 def test_a_block_longer_than_a_chunk():
     for transform in (payback.match_at_end(0.99), payback.match_after(0.99, 3)):
-        assert_rollout_is_stepping(transform, random_stream(2, 2 * blocks.CHUNK + 5, 2, ends=0.02))
+        assert_rollout_is_stepping(transform, random_stream(2, 2 * CHUNK + 5, 2, ends=0.02))
 
 
 # ------------------------------------------------------------------ layouts and sizes
@@ -130,7 +131,7 @@ def test_a_state_of_any_memory_layout():
     transform, stream = payback.match_after(0.9, 4), random_stream(3, 30, 5)
     state, _ = step_through(transform, stream)
     expected = step_through(transform, stream, state)[1]
-    turned = type(state)(np.asfortranarray(state.loans))
+    turned = state._replace(loans=np.asfortranarray(state.loans))
     rewards, dones = (np.asfortranarray(block) for block in stream[:2])
     assert_close(payback.shape_rollout(transform, turned, rewards, dones)[1], expected)
 
@@ -158,13 +159,15 @@ def test_numbers_as_flags():
 
 
 def test_torch_rewards_with_gradients():
-    """F' is linear in F: with gradients asked for, the block is stepped through and keeps them."""
+    """A loan is remembered for many steps, so it never holds a graph: a bonus without `no_grad` leaks nothing."""
     transform, stream = payback.match_after(0.5, 1), random_stream(5, 3, 1, ends=0)
     rewards = torch.tensor(stream.rewards, requires_grad=True)
-    _, shaped = payback.shape_rollout(transform, transform.init(rewards[0]), rewards, torch.from_numpy(stream.dones))
-    shaped[1].sum().backward()
-    assert rewards.grad is not None
-    assert rewards.grad[:, 0].tolist() == [-2.0, 1.0, 0.0]
+    state, shaped = payback.shape_rollout(
+        transform, transform.init(rewards[0]), rewards, torch.from_numpy(stream.dones)
+    )
+    assert not shaped.requires_grad
+    state, shaped = transform.update(state, rewards[0], torch.zeros(1, dtype=torch.bool))
+    assert not any(x.requires_grad for x in (shaped, *state, payback.owed(transform, state)))
 
 
 # ------------------------------------------------------------------ rows that are no transition
@@ -215,14 +218,14 @@ def forgets_the_past(transform: payback.RewardTransform) -> payback.RewardTransf
     """A mutant: every rollout begins anew, as if nothing were owed from the one before."""
 
     def rollout(state: Any, rewards: np.ndarray, *flags: Any) -> Any:
-        return transform.rollout(transform.init(rewards[0]), rewards, *flags)
+        return transform._block(transform.init(rewards[0]), rewards, *flags)
 
-    return transform._replace(rollout=rollout)
+    return replace(transform, _block=rollout)
 
 
 def counts_invalid_rows(transform: payback.RewardTransform) -> payback.RewardTransform:
     """A mutant: the clock runs on in rows that are no transition."""
-    return transform._replace(rollout=lambda s, r, d, valid, settle: transform.rollout(s, r, d, None, settle))
+    return replace(transform, _block=lambda s, r, d, valid, settle: transform._block(s, r, d, None, settle))
 
 
 @pytest.mark.parametrize("transform", [MATCHES[name] for name in ("at_end", "after-4", "evenly", "geometric")])

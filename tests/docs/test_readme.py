@@ -33,7 +33,7 @@ from stable_baselines3.common.env_util import make_vec_env
 PPO = functools.partial(stable_baselines3.PPO, n_steps=16, batch_size=64, n_epochs=1)
 def novelty(obs, action, next_obs, info): return np.abs(next_obs - obs).sum(axis=-1)
 """,
-        "assert env.account.steps == 16 and env.account.owed.any()",
+        "assert env.ledger.steps == 16 and env.ledger.owed.any()",
     ),
     "TorchRL": (
         """

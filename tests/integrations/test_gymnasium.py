@@ -132,7 +132,7 @@ def test_the_intrinsic_reward_sees_true_transitions_and_the_mean_counts_them(wal
         if len(seen) > 1 and mode is AutoresetMode.NEXT_STEP:
             np.testing.assert_array_equal(seen[-2][1], obs)
         transitions += valid.sum()
-    center_state = envs.account.state[0]
+    center_state = envs.ledger.state[0]
     assert int(center_state.count) == transitions
     assert (transitions < B * T) == (mode is AutoresetMode.NEXT_STEP)
     assert float(center_state.mean) == pytest.approx(1)
@@ -167,14 +167,14 @@ def test_resets_in_mid_episode_drop_the_debt_and_count_it(walk, distance):
         _, _, _, _, info = envs.step(np.ones(B, dtype=int))
     owed, mask = info["owed"], np.array([False, True, False])
     envs.reset(options={"reset_mask": mask})
-    assert envs.account.drops == 1
-    np.testing.assert_allclose(envs.account.dropped, np.where(mask, owed, 0))
-    np.testing.assert_allclose(envs.account.owed, np.where(mask, 0, owed))
+    assert envs.ledger.drops == 1
+    np.testing.assert_allclose(envs.ledger.dropped, np.where(mask, owed, 0))
+    np.testing.assert_allclose(envs.ledger.owed, np.where(mask, 0, owed))
     envs.reset()
-    assert envs.account.drops == 3
-    np.testing.assert_allclose(envs.account.dropped, owed)
+    assert envs.ledger.drops == 3
+    np.testing.assert_allclose(envs.ledger.dropped, owed)
     envs.reset()
-    assert envs.account.drops == 3
+    assert envs.ledger.drops == 3
 
 
 def test_match_when_repays_on_events(walk, distance):
@@ -228,14 +228,14 @@ def test_dictionary_observations(walk, mode):
 def test_the_state_is_saved_and_loaded(walk, distance, tmp_path):
     envs = wrapped_vector(walk, AutoresetMode.SAME_STEP, distance, payback.grm(GAMMA, 3))
     list(drive(envs, AutoresetMode.SAME_STEP, 20))
-    envs.account.save(tmp_path / "shaping.npz")
+    envs.ledger.save(tmp_path / "shaping.npz")
     other = wrapped_vector(walk, AutoresetMode.SAME_STEP, distance, payback.grm(GAMMA, 3))
-    other.account.load(tmp_path / "shaping.npz")
-    np.testing.assert_array_equal(other.account.owed, envs.account.owed)
-    assert other.account.state[0] == envs.account.state[0]
+    other.ledger.load(tmp_path / "shaping.npz")
+    np.testing.assert_array_equal(other.ledger.owed, envs.ledger.owed)
+    assert other.ledger.state[0] == envs.ledger.state[0]
     one = ShapeReward(walk(), distance, payback.grm(GAMMA, 3))
-    with pytest.raises(ValueError, match="debts of 3 environments, here are 1"):
-        one.account.load(tmp_path / "shaping.npz")
+    with pytest.raises(ValueError, match=r"is an array of shape \(3, 3\) there and \(3, 1\) here"):
+        one.ledger.load(tmp_path / "shaping.npz")
 
 
 class TestBadInput:

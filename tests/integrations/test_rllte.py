@@ -140,7 +140,7 @@ def test_autoreset_rows_pay_and_count_nothing(envs):
     assert (F[~valid] == 0).all()
     assert torch.isfinite(F).all()
     assert (F[valid] > 0).all()
-    assert int(shaping.account.state[0].count) == int(valid.sum())
+    assert int(shaping.ledger.state[0].count) == int(valid.sum())
     assert torch.isfinite(shaping.shape(rollout(5)).shaped).all(), "the module must not have learned from those rows"
 
 

@@ -199,15 +199,15 @@ def test_the_shaping_state_travels_with_the_model(walk, distance, tmp_path):
     env = shaped_walks(walk, distance)
     model = PPO("MlpPolicy", env, gamma=GAMMA, n_steps=32, batch_size=96, n_epochs=1).learn(96)
     save_model(model, tmp_path / "model")
-    before = env.account.state
+    before = env.ledger.state
     fresh = shaped_walks(walk, distance)
     again = load_model(PPO, tmp_path / "model", fresh)
-    assert fresh.account.state[0] == before[0]
-    np.testing.assert_array_equal(fresh.account.owed, env.account.owed)
-    assert np.any(fresh.account.owed != 0)
+    assert fresh.ledger.state[0] == before[0]
+    np.testing.assert_array_equal(fresh.ledger.owed, env.ledger.owed)
+    assert np.any(fresh.ledger.owed != 0)
     again.learn(96, reset_num_timesteps=False)
-    assert int(fresh.account.state[0].count) == 2 * 96
-    assert fresh.account.drops > 0
+    assert int(fresh.ledger.state[0].count) == 2 * 96
+    assert fresh.ledger.drops > 0
     model.save(tmp_path / "plain")
     with pytest.raises(ValueError, match="without a shaping state"):
         load_model(PPO, tmp_path / "plain", shaped_walks(walk, distance))

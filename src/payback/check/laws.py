@@ -14,7 +14,7 @@ from array_api_compat import is_jax_namespace
 from payback.check.streams import Stream, continuations
 from payback.check.trial import Run, Trial, as_numpy, roll_through, step_through, step_through_borrowed
 from payback.core.errors import LawBroken
-from payback.core.transform import State, drop, owed
+from payback.core.transform import Match, State, drop, owed
 
 SHORT = 60
 """Streams up to this many steps are looked at in full; of longer ones, some of the steps."""
@@ -149,7 +149,7 @@ def check_each_step(trial: Trial, stream: Stream, run: Run) -> None:
 def check_debt(trial: Trial, stream: Stream, run: Run, cuts: list[int]) -> None:
     """`owed` is what the rest of the episode takes back, and `drop` makes it nothing, for those asked for only."""
     transform = trial.transform
-    if transform.owed is None:
+    if not isinstance(transform, Match):
         return
     M = float(np.abs(stream.rewards).max(initial=0))
     way, B = continuations(stream, max(M, 1e-30))[1], stream.rewards.shape[1]
@@ -157,8 +157,6 @@ def check_debt(trial: Trial, stream: Stream, run: Run, cuts: list[int]) -> None:
         debt = as_numpy(owed(transform, run.states[t]))
         tail, scale = _tails(trial, way, run.states[t])
         _same_debt(trial, stream, t, -tail, debt, scale + M, "owed tells another debt than is repaid")
-        if transform.drop is None:
-            continue
         where = np.arange(B) % 2 == 0
         state, dropped = drop(transform, run.states[t], trial.flags(where))
         tail, scale = _tails(trial, way, state)

@@ -19,7 +19,7 @@ from payback.check.streams import Stream, long_streams, random_streams, small_st
 from payback.check.trial import Trial, jitted
 from payback.core.arrays import Array
 from payback.core.errors import LawBroken
-from payback.core.transform import RewardTransform
+from payback.core.transform import Match, RewardTransform
 from payback.core.validate import read_gamma
 
 Shaper = RewardTransform | Callable[[Any], Any]
@@ -54,7 +54,7 @@ def check_transform(
     """
     gamma = read_gamma(gamma)
     if isinstance(shaper, RewardTransform):
-        if shaper.gamma is not None and not np.isclose(shaper.gamma, gamma, rtol=1e-12, atol=0):
+        if isinstance(shaper, Match) and not np.isclose(shaper.gamma, gamma, rtol=1e-12, atol=0):
             raise LawBroken(
                 f"wrong gamma: the transform repays at the interest of γ = {shaper.gamma}, the learner discounts "
                 f"with {gamma}; build it with the learner's",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -72,7 +72,7 @@ def jitted(transform: RewardTransform, example: Array) -> RewardTransform:
         return transform
     import jax
 
-    return transform._replace(update=jax.jit(transform.update))
+    return replace(transform, update=jax.jit(transform.update))
 
 
 def as_numpy(x: Array) -> np.ndarray:

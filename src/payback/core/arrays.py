@@ -17,8 +17,8 @@ Array = Any
 """A NumPy, Torch or JAX array."""
 
 FEW = 32
-"""As many numbers as Python adds up sooner than NumPy. Between two steps of a learner, NumPy's reductions fall out of
-the processor's cache and take ten times as long as a benchmark of them alone shows; the interpreter stays."""
+"""Up to this size `sum(list)` is faster than `np.add.reduce`, because NumPy's reductions fall out of the processor's
+cache between two steps of a learner and then take ten times as long as a benchmark of them alone shows."""
 
 
 def namespace(*arrays: Array) -> Any:
@@ -58,6 +58,14 @@ def wide_dtype(xp: Any) -> Any:
     return xp.float64
 
 
+def running_zero(example: Array, dtype: Any) -> Array:
+    """Return a 0 for sums that outlive episodes, in the library and on the device of `example`."""
+    xp = namespace(example)
+    # JAX puts new arrays where they are used; Torch has to be told.
+    place = {"device": array_api_compat.device(example)} if array_api_compat.is_torch_array(example) else {}
+    return xp.zeros((), dtype=dtype, **place)
+
+
 def as_floats(xp: Any, x: Array, dtype: Any) -> Array:
     """Return integers as `dtype`; floats stay as they are."""
     if x.dtype == dtype:
@@ -74,28 +82,22 @@ def dtype_for(xp: Any, state: Any, x: Array) -> Any:
     return state.dtype if is_row else None
 
 
-def as_flags(xp: Any, x: Array) -> Array:
-    """Return 0/1 numbers as booleans; booleans stay as they are."""
-    if x.dtype == (np.bool_ if xp is np else xp.bool):
-        return x
-    return xp.astype(x, np.bool_ if xp is np else xp.bool)
-
-
-def constant(xp: Any, values: np.ndarray, like: Array) -> Array:
-    """Return `values` in the library, dtype and device of `like`."""
+def constant(xp: Any, values: np.ndarray, like: Array, dtype: Any = None) -> Array:
+    """Return `values` in the library and on the device of `like`, in its dtype unless another is given."""
+    dtype = like.dtype if dtype is None else dtype
     if xp is np:
-        return values.astype(like.dtype, copy=False)
+        return values.astype(dtype, copy=False)
     if array_api_compat.is_jax_namespace(xp):
-        return xp.asarray(values, dtype=like.dtype)
-    return xp.asarray(values, dtype=like.dtype, device=array_api_compat.device(like))
+        return xp.asarray(values, dtype=dtype)
+    return xp.asarray(values, dtype=dtype, device=array_api_compat.device(like))
 
 
 def can_look(xp: Any, x: Array) -> bool:
-    """Whether values may be looked at: eager NumPy or CPU Torch.
+    """Say whether values may be looked at: eager NumPy or CPU Torch.
 
     Not JAX, where a look breaks `jit` and stalls an accelerator, nor Torch on a device or under `compile`.
     """
-    if xp is np:
+    if xp is np or type(x) is np.ndarray:
         return True
     if not array_api_compat.is_torch_array(x) or x.device.type != "cpu":
         return False
@@ -104,18 +106,18 @@ def can_look(xp: Any, x: Array) -> bool:
 
 
 def sum_of(x: np.ndarray) -> float:
-    """Return Σ x of a vector, summed in float64."""
-    return sum(x.tolist()) if x.size <= FEW else np.add.reduce(x, dtype=np.float64)
+    """Return Σ x, summed in float64."""
+    return sum(x.tolist()) if x.ndim == 1 and x.size <= FEW else np.add.reduce(x, axis=None, dtype=np.float64)
 
 
 def all_finite(x: np.ndarray) -> bool:
-    """Whether a NumPy array holds neither NaN nor infinity; counting is the cheapest way to ask of many.
+    """Say whether a NumPy array holds neither NaN nor infinity.
 
     >>> all_finite(np.array([1e308, 1e308])), all_finite(np.array([np.inf, -np.inf]))
     (True, False)
     """
     if x.ndim == 1 and x.size <= FEW and math.isfinite(sum_of(x)):
-        return True  # the sum would not be if one were not; if it is not, it may have overflowed
+        return True  # a finite sum has finite terms; a sum that is not finite may have overflowed, so look at each
     return bool(np.count_nonzero(np.isfinite(x)) == x.size)
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import device, is_jax_namespace, is_torch_array
+from array_api_compat import is_jax_namespace
 
-from payback.core.arrays import Array, as_floats, float_dtype, namespace, sum_of, wide_dtype
-from payback.core.transform import RewardTransform
-from payback.core.validate import read_state, read_step
+from payback.core.arrays import Array, namespace, running_zero, sum_of, wide_dtype
+from payback.core.transform import Door, RewardTransform
+from payback.core.validate import OWN, read_horizon, read_state
 
 
 class CenterState(NamedTuple):
@@ -48,69 +47,38 @@ def center(horizon: float | None = None) -> RewardTransform:
     [2. 4.]
     [0. 3.]
     """
-    if horizon is not None and (not isinstance(horizon, Real) or isinstance(horizon, bool) or not horizon > 1):
-        raise ValueError(f"horizon must be more than 1 reward, or None for the mean of all, got {horizon!r}")
-    fade = 1.0 if horizon is None else 1 - 1 / float(horizon)
-
-    def read_mean(state: CenterState) -> None:
-        read_state("center", state, CenterState)
-        if isinstance(state.fade, (np.ndarray, np.generic)) and state.fade != fade:
-            raise ValueError(
-                "center was given the state of a mean with another horizon; "
-                "use the state that this transform's init or update returned"
-            )
+    fade = read_horizon(horizon)
 
     def init(example: Array) -> CenterState:
         xp = namespace(example)
-        # JAX puts new arrays where they are used; Torch has to be told.
-        place = {"device": device(example)} if is_torch_array(example) else {}
-        zero = xp.zeros((), dtype=wide_dtype(xp), **place)
-        none = xp.zeros((), dtype=_whole_dtype(xp), **place)
+        zero, none = running_zero(example, wide_dtype(xp)), running_zero(example, _whole_dtype(xp))
         return CenterState(none, zero, zero, zero, zero + fade, none)
 
-    def update(
-        state: CenterState,
-        reward: Array,
-        done: Array,
-        valid: Array | None = None,
-        settle: Array | None = None,
-    ) -> tuple[CenterState, Array]:
-        read_mean(state)
-        if type(reward) is not np.ndarray or reward.dtype.kind != "f":
-            xp = namespace(reward)
-            reward = as_floats(xp, reward, float_dtype(xp, reward))
-        xp, reward, done, valid = read_step("center", reward, reward, done, valid)
-        return step(xp, state, reward, valid)
+    def fit(state: CenterState) -> None:
+        read_state("center", state, CenterState)
+        if isinstance(state.fade, (np.ndarray, np.generic)) and state.fade != fade:
+            raise ValueError(f"center was given the state of a mean with another horizon; {OWN}")
 
-    def step(xp: Any, state: CenterState, reward: Array, valid: Array | None) -> tuple[CenterState, Array]:
-        mean = _cast(xp, state.mean, reward.dtype)
-        shaped, seen = reward - mean, reward.shape[0]
+    def step(
+        xp: Any, state: CenterState, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
+    ) -> tuple[CenterState, Array]:
+        wide = state.mean.dtype
+        mean = state.mean if reward.dtype == wide else _cast(xp, state.mean, reward.dtype)
+        shaped, seen = reward - mean, reward.size if xp is np else math.prod(reward.shape)
         if valid is not None:
             shaped, seen = xp.where(valid, shaped, 0.0), xp.sum(valid)
-        # Σ (F − F̄) in the wide dtype, although F̄ was rounded to the reward's before it was subtracted.
-        wide = state.mean.dtype
-        excess = _sum(xp, shaped, wide) + seen * (_cast(xp, mean, wide) - state.mean)
+        excess = sum_of(shaped) if xp is np else xp.sum(shaped, dtype=wide)
+        if reward.dtype != wide:
+            # Σ (F − F̄) in the wide dtype, although F̄ was rounded to the reward's before it was subtracted.
+            excess = excess + seen * (_cast(xp, mean, wide) - state.mean)
         count = _add(state.count, seen)
         weight = count * state.fade if fade == 1 else state.weight * state.fade**seen + seen
         # Before the first valid reward there is no weight, and nothing to divide.
         return _advance(state, count, weight, excess / (weight + (weight == 0))), shaped
 
-    def quick(state: CenterState, reward: np.ndarray, done: np.ndarray | None) -> tuple[CenterState, np.ndarray] | None:
-        if type(state) is not CenterState or type(state.mean) is not np.float64 or state.fade != fade:
-            return None
-        if fade == 1 and reward.dtype == np.float64 and len(reward):
-            shaped, count = reward - state.mean, state.count + len(reward)
-            weight = np.float64(count)
-            state = _advance(state, count, weight, sum_of(shaped) / weight)
-        else:
-            state, shaped = step(np, state, reward, None)
-        # Where F − F̄ overflows, so does the mean.
-        return (state, shaped) if math.isfinite(state.mean) else None
-
-    def rollout(
+    def block(
         state: CenterState, rewards: Array, dones: Array, valid: Array | None, settle: Array | None
     ) -> tuple[CenterState, Array]:
-        read_mean(state)
         if namespace(rewards) is not np:
             return NotImplemented
         sums = np.add.reduce(rewards, axis=1, dtype=np.float64)
@@ -122,7 +90,8 @@ def center(horizon: float | None = None) -> RewardTransform:
         count = state.count + seen.sum()
         return CenterState(count, weights[-1], means[-1], np.float64(0), state.fade, state.merges), shaped
 
-    return RewardTransform(init, update, rollout=rollout, quick=quick)
+    call = f"center({'' if horizon is None else f'horizon={horizon!r}'})"
+    return RewardTransform(init, Door("center", fit, step), _block=block, _call=call)
 
 
 def merge_centers(common: CenterState, *later: CenterState) -> CenterState:
@@ -185,10 +154,6 @@ def _run(state: CenterState, sums: np.ndarray, seen: np.ndarray, fade: float) ->
         weights.append(weight)
         means.append(mean)
     return np.array(weights), np.array(means)
-
-
-def _sum(xp: Any, x: Array, dtype: Any) -> Array:
-    return sum_of(x) if xp is np else xp.sum(x, dtype=dtype)
 
 
 def _add(count: Array, seen: Array) -> Array:

@@ -122,7 +122,7 @@ def _read_episode(name: str, values: Rewards, gamma: Any, least: int = 1) -> tup
     numbers = plain.astype(np.float64)
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
-        raise ValueError(f"{name}: step {bad[0]} is {numbers[bad[0]]}; mend it before it is shaped")
+        raise ValueError(f"{name}: step {bad[0]} is {numbers[bad[0]]}; fix it before it is shaped")
     return numbers, float(gamma)
 
 

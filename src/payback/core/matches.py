@@ -17,18 +17,19 @@ has the same value on paper, but its rounding error grows as γ⁻ᵗ.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
 from payback.core.errors import InterestWarning
-from payback.core.repay_at_ages import window_match
-from payback.core.repay_at_once import lump_match
-from payback.core.repay_geometric import geometric_match
-from payback.core.transform import RewardTransform
+from payback.core.repay_at_ages import match_at_ages
+from payback.core.repay_at_once import AtEndState, WhenState, match_at_once
+from payback.core.repay_geometric import match_geometrically
+from payback.core.transform import Match
 from payback.core.validate import read_count, read_gamma
 
 
-def match_at_end(gamma: float) -> RewardTransform:
+def match_at_end(gamma: float) -> Match:
     """Pay every reward as it comes and take all of them back, with interest, at the episode's last step.
 
         F'_t = F_t for t < N−1,   F'_{N−1} = −Σ_{n=0}^{N−2} γ^(n+1−N) F_n            (naive_conversion, pbimmatching)
@@ -46,10 +47,10 @@ def match_at_end(gamma: float) -> RewardTransform:
     [2.]
     [-8.]
     """
-    return lump_match("match_at_end", read_gamma(gamma), on_event=False)
+    return match_at_once("match_at_end", read_gamma(gamma), AtEndState)
 
 
-def match_when(gamma: float) -> RewardTransform:
+def match_when(gamma: float) -> Match:
     """Take back all earlier rewards at the next flagged step (`settle=True`), or at the episode's last.
 
         F'_t = F_t − [t is flagged or last] · Σ_{s≤i<t} γ^(i−t) F_i,   s the last flagged step      (drawer)
@@ -67,10 +68,10 @@ def match_when(gamma: float) -> RewardTransform:
     [1.]
     [-6.]
     """
-    return lump_match("match_when", read_gamma(gamma), on_event=True)
+    return match_at_once("match_when", read_gamma(gamma), WhenState)
 
 
-def match_after(gamma: float, delay: int) -> RewardTransform:
+def match_after(gamma: float, delay: int) -> Match:
     """Take each reward back `delay` steps after it was paid, or at the episode's last step if that is sooner.
 
         F'_t = F_t − γ⁻ᴰ F_{t−D} [t ≥ D]            for t < N−1
@@ -92,10 +93,11 @@ def match_after(gamma: float, delay: int) -> RewardTransform:
     delay = read_count("delay", delay, least=0)
     shares = np.zeros(delay)
     shares[delay - 1 :] = 1
-    return window_match("match_after", read_gamma(gamma), shares)
+    gamma = read_gamma(gamma)
+    return match_at_ages("match_after", gamma, shares, f"match_after(gamma={gamma!r}, delay={delay})")
 
 
-def match_evenly(gamma: float, window: int) -> RewardTransform:
+def match_evenly(gamma: float, window: int) -> Match:
     """Take each reward back in `window` equal shares over the next steps; what is left, at the last step.
 
         m(t,i) = 1/W for 1 ≤ t−i ≤ W,   m(N−1,i) = 1 − (N−2−i)/W for N−1−i ≤ W                     (drawer)
@@ -115,10 +117,44 @@ def match_evenly(gamma: float, window: int) -> RewardTransform:
     [-6.]
     """
     window = read_count("window", window, least=1)
-    return window_match("match_evenly", read_gamma(gamma), np.full(window, 1 / window))
+    gamma = read_gamma(gamma)
+    call = f"match_evenly(gamma={gamma!r}, window={window})"
+    return match_at_ages("match_evenly", gamma, np.full(window, 1 / window), call)
 
 
-def match_geometric(gamma: float, rate: float) -> RewardTransform:
+def match_from_ages(gamma: float, shares: Sequence[float] | np.ndarray) -> Match:
+    """Take the share `shares[k]` of each reward back k + 1 steps after it was paid; what is left, at the last step.
+
+        m(t,i) = shares[t−i−1] for t < N−1,   m(N−1,i) = 1 − Σ_{t<N−1} m(t,i)                          (drawer)
+
+    The shares must add up to 1, so that a loan is repaid in full as soon as the last age is reached. `match_after` and
+    `match_evenly` are two choices of them.
+
+    >>> import numpy as np
+    >>> match = match_from_ages(1.0, [0.75, 0.25])
+    >>> state = match.init(np.zeros(1))
+    >>> for reward, done in [(4.0, False), (0.0, False), (0.0, False), (8.0, False), (0.0, True)]:
+    ...     state, shaped = match.update(state, np.array([reward]), np.array([done]))
+    ...     print(shaped)
+    [4.]
+    [-3.]
+    [-1.]
+    [8.]
+    [-8.]
+    """
+    gamma, parts = read_gamma(gamma), np.asarray(shares, dtype=np.float64)
+    if parts.ndim != 1 or not len(parts) or not np.isfinite(parts).all():
+        raise ValueError(f"shares must be a list of finite numbers, one for each age from 1 on, got {shares!r}")
+    if abs(parts.sum() - 1) > 1e-9:
+        raise ValueError(
+            f"shares add up to {parts.sum():g}, not 1, so not every loan would be repaid exactly once; divide them by "
+            "their sum"
+        )
+    last = int(np.flatnonzero(parts)[-1]) + 1
+    return match_at_ages("match_from_ages", gamma, parts[:last], f"match_from_ages(gamma={gamma!r}, shares={shares!r})")
+
+
+def match_geometric(gamma: float, rate: float) -> Match:
     """Take back the share 1 − λ of what is owed at each step, and the rest at the episode's last.
 
         m(t,i) = (1−λ) λ^(k−1) at age k = t−i ≥ 1,   m(N−1,i) = λ^(k−1)                             (drawer)
@@ -149,4 +185,4 @@ def match_geometric(gamma: float, rate: float) -> RewardTransform:
             InterestWarning,
             stacklevel=2,
         )
-    return geometric_match(gamma, rate)
+    return match_geometrically("match_geometric", gamma, rate)

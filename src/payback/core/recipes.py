@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from payback.core.center import center as centering
+from payback.core.chain import chain
 from payback.core.matches import match_after, match_at_end
-from payback.core.transform import RewardTransform, chain
+from payback.core.transform import Match, RewardTransform
 
 
-def pbim(gamma: float, *, center: bool | RewardTransform = True) -> RewardTransform:
+def pbim(gamma: float, *, center: bool | RewardTransform = True) -> Match:
     """Pay F_t − F̄ as it comes and take it all back at the episode's last step (PBIM).
 
         F'_t = F_t − F̄ for t < N−1,   F'_{N−1} = −Σ_{n=0}^{N−2} γ^(n+1−N) F'_n         (conversion)
@@ -25,10 +28,10 @@ def pbim(gamma: float, *, center: bool | RewardTransform = True) -> RewardTransf
     [2.]
     [-8.]
     """
-    return _centered(center, match_at_end(gamma))
+    return _centered(center, match_at_end(gamma), f"pbim(gamma={gamma!r}")
 
 
-def grm(gamma: float, delay: int, *, center: bool | RewardTransform = True) -> RewardTransform:
+def grm(gamma: float, delay: int, *, center: bool | RewardTransform = True) -> Match:
     """Pay F_t − F̄ as it comes and take it back `delay` steps later, or at the last step (GRM with delay D).
 
         F'_t = G_t − γ⁻ᴰ G_{t−D},   G_t = F_t − F̄_t with F̄_t frozen at receipt          (hyperparam_tuning)
@@ -45,12 +48,17 @@ def grm(gamma: float, delay: int, *, center: bool | RewardTransform = True) -> R
     [1.]
     [-6.]
     """
-    return _centered(center, match_after(gamma, delay))
+    return _centered(center, match_after(gamma, delay), f"grm(gamma={gamma!r}, delay={delay!r}")
 
 
-def _centered(center: bool | RewardTransform, match: RewardTransform) -> RewardTransform:
+def _centered(center: bool | RewardTransform, match: Match, call: str) -> Match:
     if isinstance(center, RewardTransform):
-        return chain(center, match)
-    if not isinstance(center, bool):
+        shaping, call = chain(center, match), f"{call}, center={center!r}"
+    elif not isinstance(center, bool):
         raise TypeError(f"center must be True, False or a transform such as payback.center(1000), got {center!r}")
-    return chain(centering(), match) if center else match
+    elif center:
+        shaping = chain(centering(), match)
+    else:
+        shaping, call = match, f"{call}, center=False"
+    assert isinstance(shaping, Match)
+    return replace(shaping, _call=f"{call})")

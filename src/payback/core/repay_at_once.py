@@ -1,8 +1,8 @@
 """Loans repaid all at once: the mechanism behind `match_at_end` and `match_when`.
 
-The debt Σ_i γ^(i−t) F_i grows as γ⁻ᵗ. It is kept as S = Σ_i γ^i F_i, valued at the step of the first loan,
-and multiplied by γ⁻ᵗ only when it is due: the interest is then one exponential, where repeated division by a
-rounded γ would drift by t roundings. While nothing is owed the clock stands at 0.
+The debt Σ_i γ^(i−t) F_i grows as γ⁻ᵗ. It is kept as S = Σ_i γ^i F_i, valued at the step of the first loan, and
+multiplied by γ⁻ᵗ only when it is due: the interest is then one exponential, where repeated division by a rounded γ
+would drift by t roundings. While nothing is owed the age is 0.
 """
 
 from __future__ import annotations
@@ -13,30 +13,41 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from payback.core.arrays import Array, can_look, first_not_finite, float_dtype, namespace
-from payback.core.blocks import invalid_only_between_episodes, lump_block
+from payback.core.arrays import Array, can_look, constant, first_not_finite, float_dtype, namespace, wide_dtype
+from payback.core.block_rows import accumulate, invalid_only_between_episodes
 from payback.core.errors import InterestWarning
-from payback.core.transform import RewardTransform
-from payback.core.validate import fit_state, read_flags, read_state, read_step
+from payback.core.transform import Door, Fit, Match
+from payback.core.validate import place_of, read_state, read_terms
 
 LONG_EPISODE = 10_000
 """Episodes up to this length are within reach: `init` warns when one would overflow."""
 
 
-class LumpState(NamedTuple):
+class AtEndState(NamedTuple):
     """The loans of each episode, in one sum."""
 
     lent: Array
     """(B,) Σ_i γ^i F_i, i counted from the step that the loans are valued at."""
     age: Array
     """(B,) int32, steps since then."""
+    terms: Array
+    """(1,) γ."""
 
 
-def lump_match(name: str, gamma: float, on_event: bool) -> RewardTransform:
-    """Repay all earlier loans at the episode's last step and, `on_event`, at flagged steps before it."""
-    log_interest = -math.log(gamma)
+class WhenState(NamedTuple):
+    """The loans of each episode since its last event, in one sum; fields as in `AtEndState`."""
 
-    def init(example: Array) -> LumpState:
+    lent: Array
+    age: Array
+    terms: Array
+
+
+def match_at_once(name: str, gamma: float, kind: type[AtEndState] | type[WhenState]) -> Match:
+    """Repay all earlier loans at the episode's last step and, with `WhenState`, at flagged steps before it."""
+    log_interest, terms = -math.log(gamma), np.array([gamma])
+    on_event = kind is WhenState
+
+    def init(example: Array) -> AtEndState | WhenState:
         xp = namespace(example)
         lent = xp.zeros_like(example, dtype=float_dtype(xp, example))
         limit = _longest(xp, lent, gamma)
@@ -47,56 +58,74 @@ def lump_match(name: str, gamma: float, on_event: bool) -> RewardTransform:
                 InterestWarning,
                 stacklevel=2,
             )
-        return LumpState(lent, xp.zeros_like(example, dtype=xp.int32))
+        return kind(lent, xp.zeros_like(example, dtype=xp.int32), constant(xp, terms, lent, wide_dtype(xp)))
 
-    def owed(state: LumpState) -> Array:
-        read_state(name, state, LumpState)
-        xp = namespace(state.lent)
-        return _multiply(xp, state.lent, _interest(xp, log_interest, state.lent, state.age))
+    def fit(state: AtEndState | WhenState) -> Fit:
+        read_state(name, state, kind)
+        read_terms(name, state.terms, terms)
+        return state.lent, state.lent.shape
 
-    def update(
-        state: LumpState, reward: Array, done: Array, valid: Array | None = None, settle: Array | None = None
-    ) -> tuple[LumpState, Array]:
-        read_state(name, state, LumpState)
-        xp, reward, done, valid = read_step(name, state.lent, reward, done, valid)
+    def step(
+        xp: Any, state: Any, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
+    ) -> tuple[Any, Array]:
         lent, age = state.lent, xp.where(state.lent == 0, 0, state.age)
         interest = _interest(xp, log_interest, lent, age)
         due, shaped = _multiply(xp, lent, interest), reward
         if on_event and settle is not None:
-            event = read_flags(name, "settle", settle, reward)
-            event = event if valid is None else event & valid
-            shaped = reward - xp.where(event, due, 0.0)
-            lent, age, interest = xp.where(event, 0.0, lent), xp.where(event, 0, age), xp.where(event, 1.0, interest)
-        shaped = xp.where(done, -due, shaped)
-        lent = xp.where(done, 0.0, lent + reward / interest)
-        age = xp.where(done, 0, age + 1)
+            shaped = reward - xp.where(settle, due, 0.0)
+            lent, age, interest = xp.where(settle, 0.0, lent), xp.where(settle, 0, age), xp.where(settle, 1.0, interest)
+        lent, age = lent + reward / interest, age + 1
+        if done is not None:
+            shaped, lent, age = xp.where(done, -due, shaped), xp.where(done, 0.0, lent), xp.where(done, 0, age)
         if valid is not None:
             shaped = xp.where(valid, shaped, 0.0)
             lent, age = xp.where(valid, lent, state.lent), xp.where(valid, age, state.age)
-        _refuse_overflow(xp, name, gamma, shaped)
-        return LumpState(lent, age), shaped
+        _refuse_overflow(xp, name, gamma, shaped, state.age)
+        return kind(lent, age, state.terms), shaped
 
-    def drop(state: LumpState, where: Array) -> LumpState:
+    def owed(state: AtEndState | WhenState) -> Array:
+        fit(state)
         xp = namespace(state.lent)
-        return LumpState(xp.where(where, 0.0, state.lent), xp.where(where, 0, state.age))
+        return _multiply(xp, state.lent, _interest(xp, log_interest, state.lent, state.age))
 
-    def rollout(
-        state: LumpState, rewards: Array, dones: Array, valid: Array | None, settle: Array | None
-    ) -> tuple[LumpState, Array]:
-        read_state(name, state, LumpState)
-        fit_state(name, state.lent, rewards)
+    def drop(state: AtEndState | WhenState, where: Array) -> AtEndState | WhenState:
+        xp = namespace(state.lent)
+        return kind(xp.where(where, 0.0, state.lent), xp.where(where, 0, state.age), state.terms)
+
+    def block(state: Any, rewards: Array, dones: Array, valid: Array | None, settle: Array | None) -> Any:
         if namespace(rewards) is not np:
             return NotImplemented
         if valid is not None and not invalid_only_between_episodes(dones, valid, state.lent == 0):
             return NotImplemented
-        events = None if settle is None or not on_event else settle if valid is None else settle & valid
         lent = state.lent.astype(np.float64)
-        debt, shaped = lump_block(gamma, lent * _interest(np, log_interest, lent, state.age), rewards, dones, events)
-        _refuse_overflow(np, name, gamma, shaped)
+        debt = lent * _interest(np, log_interest, lent, state.age)
+        debt, shaped = _repay_block(gamma, debt, rewards, dones, settle if on_event else None)
+        _refuse_overflow(np, name, gamma, shaped, None)
         with np.errstate(over="ignore"):  # refused when it is due
-            return LumpState(debt.astype(rewards.dtype), np.zeros_like(state.age)), shaped
+            return kind(debt.astype(rewards.dtype), np.zeros_like(state.age), state.terms), shaped
 
-    return RewardTransform(init, update, gamma=gamma, owed=owed, drop=drop, rollout=rollout)
+    return Match(
+        init, Door(name, fit, step), gamma=gamma, owed=owed, drop=drop, _block=block, _call=f"{name}(gamma={gamma!r})"
+    )
+
+
+def _repay_block(
+    gamma: float, debt: np.ndarray, rewards: np.ndarray, dones: np.ndarray, settle: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Repay everything at the episode's end, or at the next event, over a (T, B) block.
+
+    `debt` (B,) is valued at the block's first step; returned valued at the step after the block.
+    """
+    settled = np.flatnonzero(dones if settle is None else dones | settle)
+    shaped = rewards.copy(order="C")
+    flat, over = shaped.reshape(-1), dones.reshape(-1)[settled]
+    # After a repayment only an event's own reward is owed; an episode's last one is lent and repaid at once.
+    flat[settled[over]] = 0
+    fresh = flat[settled].astype(np.float64) / gamma
+    debt, due = accumulate(1 / gamma, debt, rewards, settled, settled, fresh)
+    with np.errstate(over="ignore"):  # the caller looks for what overflowed, and says where
+        flat[settled] -= due.astype(rewards.dtype)
+    return debt, shaped
 
 
 def _interest(xp: Any, log_interest: float, lent: Array, age: Array) -> Array:
@@ -116,7 +145,7 @@ def _multiply(xp: Any, lent: Array, interest: Array) -> Array:
 
 
 def _longest(xp: Any, lent: Array, gamma: float) -> float:
-    """The last age whose interest the dtype still holds."""
+    """Return the last age whose interest the dtype still holds."""
     return math.inf if gamma == 1 else math.floor(math.log(float(xp.finfo(lent.dtype).max)) / -math.log(gamma))
 
 
@@ -125,10 +154,11 @@ def _remedy(rewards: Array) -> str:
     return f"{wider}repay sooner, with grm and a delay"
 
 
-def _refuse_overflow(xp: Any, name: str, gamma: float, shaped: Array) -> None:
+def _refuse_overflow(xp: Any, name: str, gamma: float, shaped: Array, age: Array | None) -> None:
     where = first_not_finite(xp, shaped) if can_look(xp, shaped) else None
     if where is not None:
+        after = "" if age is None else f" after {int(age[where])} steps"
         raise OverflowError(
-            f"{name}: the settlement of environment {where[-1]} overflows {shaped.dtype}: at γ = {gamma} its interest "
+            f"{name}: the settlement of {place_of(where)} overflows {shaped.dtype}{after}: at γ = {gamma} its interest "
             f"can be held for {_longest(xp, shaped, gamma):,} steps; {_remedy(shaped)}"
         )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from payback.core.arrays import Array, float_dtype, namespace
-from payback.core.blocks import geometric_block, invalid_only_between_episodes
-from payback.core.transform import RewardTransform
-from payback.core.validate import fit_state, read_state, read_step
+from payback.core.arrays import Array, constant, float_dtype, namespace, wide_dtype
+from payback.core.block_rows import invalid_only_between_episodes, split_by_row
+from payback.core.transform import Door, Fit, Match
+from payback.core.validate import read_state, read_terms
 
 
 class GeometricState(NamedTuple):
@@ -17,56 +17,84 @@ class GeometricState(NamedTuple):
 
     debt: Array
     """(B,), valued at the next step."""
+    terms: Array
+    """(2,) γ and the rate."""
 
 
-def geometric_match(gamma: float, rate: float) -> RewardTransform:
+def match_geometrically(name: str, gamma: float, rate: float) -> Match:
     """Repay the share 1 − rate of the debt at each step and the rest at the last: P ← (λP + F_t)/γ."""
+    terms = np.array([gamma, rate])
 
     def init(example: Array) -> GeometricState:
         xp = namespace(example)
-        return GeometricState(xp.zeros_like(example, dtype=float_dtype(xp, example)))
+        debt = xp.zeros_like(example, dtype=float_dtype(xp, example))
+        return GeometricState(debt, constant(xp, terms, debt, wide_dtype(xp)))
 
-    def update(
-        state: GeometricState,
-        reward: Array,
-        done: Array,
-        valid: Array | None = None,
-        settle: Array | None = None,
+    def fit(state: GeometricState) -> Fit:
+        read_state(name, state, GeometricState)
+        read_terms(name, state.terms, terms)
+        return state.debt, state.debt.shape
+
+    def step(
+        xp: Any, state: GeometricState, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
     ) -> tuple[GeometricState, Array]:
-        read_state("match_geometric", state, GeometricState)
-        xp, reward, done, valid = read_step("match_geometric", state.debt, reward, done, valid)
-        shaped = xp.where(done, -state.debt, reward - (1 - rate) * state.debt)
-        debt = xp.where(done, 0.0, (rate * state.debt + reward) / gamma)
+        shaped = reward - (1 - rate) * state.debt
+        debt = (rate * state.debt + reward) / gamma
+        if done is not None:
+            shaped, debt = xp.where(done, -state.debt, shaped), xp.where(done, 0.0, debt)
         if valid is not None:
             shaped, debt = xp.where(valid, shaped, 0.0), xp.where(valid, debt, state.debt)
-        return GeometricState(debt), shaped
+        return GeometricState(debt, state.terms), shaped
 
     def owed(state: GeometricState) -> Array:
-        read_state("match_geometric", state, GeometricState)
-        return state.debt
+        fit(state)
+        return namespace(state.debt).asarray(state.debt, copy=True)
 
-    def forget(state: GeometricState, where: Array) -> GeometricState:
-        xp = namespace(state.debt)
-        return GeometricState(xp.where(where, 0.0, state.debt))
+    def drop(state: GeometricState, where: Array) -> GeometricState:
+        return GeometricState(namespace(state.debt).where(where, 0.0, state.debt), state.terms)
 
-    def rollout(
-        state: GeometricState, rewards: Array, dones: Array, valid: Array | None, settle: Array | None
-    ) -> tuple[GeometricState, Array]:
-        read_state("match_geometric", state, GeometricState)
-        fit_state("match_geometric", state.debt, rewards)
+    def block(state: GeometricState, rewards: Array, dones: Array, valid: Array | None, settle: Array | None) -> Any:
         if namespace(rewards) is not np:
             return NotImplemented
         if valid is not None and not invalid_only_between_episodes(dones, valid, state.debt == 0):
             return NotImplemented
-        debt, shaped = geometric_block(gamma, rate, state.debt, rewards, dones)
-        return GeometricState(debt), shaped
+        debt, shaped = _repay_block(gamma, rate, state.debt, rewards, dones)
+        return GeometricState(debt, state.terms), shaped
 
-    return RewardTransform(
+    call = f"{name}(gamma={gamma!r}, rate={rate!r})"
+    alone = rate < gamma
+    return Match(
         init,
-        update,
+        Door(name, fit, step),
         gamma=gamma,
         owed=owed,
-        drop=forget,
-        carries=rate < gamma,
-        rollout=rollout,
+        drop=drop,
+        falls_due_alone=alone,
+        _block=block,
+        _call=call,
     )
+
+
+def _repay_block(
+    gamma: float, rate: float, debt: np.ndarray, rewards: np.ndarray, dones: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Repay the share 1 − rate of the debt at each step, the rest at the episode's end, over a (T, B) block."""
+    share, fade, rewards = 1 - rate, rate / gamma, np.ascontiguousarray(rewards)
+    # What is due is carried instead of what is owed: one pass less a row.
+    due = debt * share
+    lent = rewards * (share / gamma)
+    shaped = np.empty_like(rewards)
+    ends = np.flatnonzero(dones)
+    columns, starts = split_by_row(ends, *rewards.shape)
+    settlement = np.empty(ends.size, dtype=rewards.dtype)
+    for t in range(len(rewards)):
+        np.subtract(rewards[t], due, out=shaped[t])
+        due *= fade
+        due += lent[t]
+        if starts[t + 1] > starts[t]:
+            ended = columns[starts[t] : starts[t + 1]]
+            settlement[starts[t] : starts[t + 1]] = shaped[t][ended]
+            due[ended] = 0
+    flat = shaped.reshape(-1)
+    flat[ends] = (settlement - rewards.reshape(-1)[ends]) / share
+    return due / share, shaped

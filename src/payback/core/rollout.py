@@ -7,9 +7,13 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_jax_namespace, is_torch_namespace
 
-from payback.core.arrays import Array, as_floats, dtype_for, float_dtype, namespace
-from payback.core.transform import RewardTransform, State, read_chain_state
-from payback.core.validate import read_flags, refuse_not_finite
+from payback.core.arrays import Array, as_floats, float_dtype, namespace
+from payback.core.chain import read_chain_state
+from payback.core.transform import RewardTransform, State, fit_of, raw_step
+from payback.core.validate import detached, fits, read_flags, refuse_not_finite, refuse_overflow
+
+Read = tuple[Array, Array, Array | None, Array | None]
+"""rewards, dones, valid, settle of a block, after reading."""
 
 
 def shape_rollout(
@@ -24,8 +28,8 @@ def shape_rollout(
 
         for t in range(T):  state, shaped[t] = update(state, rewards[t], dones[t], valid[t], settle[t])
 
-    Episodes may end anywhere; the returned state goes into the next rollout. All arrays are (T, B). NumPy and
-    CPU Torch blocks take fast forms; JAX blocks are scanned or fused, under `jit` or not.
+    Episodes may end anywhere; the returned state goes into the next rollout. All arrays are (T, B). NumPy and CPU Torch
+    blocks take fast forms; JAX blocks are scanned or fused, under `jit` or not.
 
     >>> import numpy as np, payback
     >>> shaping = payback.grm(0.5, delay=1, center=False)
@@ -35,71 +39,69 @@ def shape_rollout(
     array([ 1.,  1., -6.])
     """
     xp = namespace(rewards)
-    rewards, dones, valid, settle = _read_block(xp, state, rewards, dones, valid, settle)
-    return _shape(xp, transform, state, rewards, dones, valid, settle)
+    state, shaped = _shape(xp, transform, state, _read_block(xp, transform, state, rewards, dones, valid, settle))
+    refuse_overflow(xp, "shape_rollout", shaped)
+    return state, shaped
 
 
-def _shape(
-    xp: Any,
-    transform: RewardTransform,
-    state: State,
-    rewards: Array,
-    dones: Array,
-    valid: Array | None,
-    settle: Array | None,
-) -> tuple[State, Array]:
-    if transform.parts:
+def _shape(xp: Any, transform: RewardTransform, state: State, block: Read) -> tuple[State, Array]:
+    if transform._parts:
         # Each part sees only what came before, so part after part is the same as step after step.
-        read_chain_state(state, len(transform.parts))
-        states = []
-        for part, part_state in zip(transform.parts, state, strict=True):
-            part_state, rewards = _shape(xp, part, part_state, rewards, dones, valid, settle)
+        read_chain_state(state, len(transform._parts))
+        states, (rewards, *flags) = [], block
+        for part, part_state in zip(transform._parts, state, strict=True):
+            part_state, rewards = _shape(xp, part, part_state, (rewards, *flags))
             states.append(part_state)
         return tuple(states), rewards
-    if transform.rollout is not None:
-        block = (state, rewards, dones, valid, settle)
+    if transform._block is not None:
         # CPU Torch and NumPy share memory, so Torch takes NumPy's fast forms.
-        on_cpu = is_torch_namespace(xp) and rewards.device.type == "cpu" and not rewards.requires_grad
-        result = transform.rollout(*_to_numpy(block) if on_cpu else block)
+        on_cpu = is_torch_namespace(xp) and block[0].device.type == "cpu"
+        whole = (state, *block)
+        result = transform._block(*_to_numpy(whole) if on_cpu else whole)
         if result is not NotImplemented:
             return _to_torch(xp, result) if on_cpu else result
-    return _step_through(xp, transform, state, rewards, dones, valid, settle)
+    return _step_through(xp, transform, state, block)
 
 
-def _step_through(
-    xp: Any,
-    transform: RewardTransform,
-    state: State,
-    rewards: Array,
-    dones: Array,
-    valid: Array | None,
-    settle: Array | None,
-) -> tuple[State, Array]:
+def _step_through(xp: Any, transform: RewardTransform, state: State, block: Read) -> tuple[State, Array]:
+    step = raw_step(transform)
     if is_jax_namespace(xp):
         from jax import lax
 
-        return lax.scan(lambda state, x: transform.update(state, *x), state, (rewards, dones, valid, settle))
+        return lax.scan(lambda state, row: step(xp, state, *row), state, block)
+    rewards = block[0]
     shaped = xp.empty_like(rewards)
     for t in range(rewards.shape[0]):
-        row = (flags if flags is None else flags[t] for flags in (valid, settle))
-        state, shaped[t] = transform.update(state, rewards[t], dones[t], *row)
+        reward, done, *flags = (x if x is None else x[t] for x in block)
+        state, shaped[t] = step(xp, state, reward, None if xp is np and not done.any() else done, *flags)
     return state, shaped
 
 
 def _read_block(
-    xp: Any, state: State, rewards: Array, dones: Array, valid: Array | None, settle: Array | None
-) -> tuple[Array, Array, Array | None, Array | None]:
-    """Return floats and booleans of one (T, B) shape; rows that are no transition hold nothing."""
+    xp: Any,
+    transform: RewardTransform,
+    state: State,
+    rewards: Array,
+    dones: Array,
+    valid: Array | None,
+    settle: Array | None,
+) -> Read:
+    """Return floats and booleans of one (T, B) shape that the state fits; invalid rows hold nothing."""
     if rewards.ndim != 2:
         raise ValueError(
             f"shape_rollout needs rewards of shape (T, B), got {tuple(rewards.shape)}; one environment is (T, 1)"
         )
-    rewards = as_floats(xp, rewards, dtype_for(xp, state, rewards) or float_dtype(xp, rewards))
+    fit = fit_of(transform, state)
+    xp = namespace(rewards) if fit is None else namespace(rewards, fit[0])
+    rewards = as_floats(xp, detached(rewards), float_dtype(xp, rewards) if fit is None else fit[0].dtype)
+    if fit is not None:
+        fits("shape_rollout", (fit[0], (rewards.shape[0], *fit[1])), rewards)
     dones = read_flags("shape_rollout", "dones", dones, rewards)
     valid = None if valid is None else read_flags("shape_rollout", "valid", valid, rewards)
     settle = None if settle is None else read_flags("shape_rollout", "settle", settle, rewards)
     if valid is not None:
         rewards, dones = xp.where(valid, rewards, 0.0), dones & valid
+        settle = None if settle is None else settle & valid
     refuse_not_finite(xp, "shape_rollout", rewards)
     return rewards, dones, valid, settle
 

@@ -13,19 +13,22 @@ from array_api_compat import is_jax_array, is_torch_array
 
 from payback.core.arrays import Array
 from payback.core.center import CenterState
-from payback.core.repay_at_ages import WindowState
-from payback.core.repay_at_once import LumpState
+from payback.core.repay_at_ages import AgesState
+from payback.core.repay_at_once import AtEndState, WhenState
 from payback.core.repay_geometric import GeometricState
+from payback.core.scaling import RmsState
 from payback.core.transform import State
 
-FORMAT = 1
-KINDS = {kind.__name__: kind for kind in (CenterState, GeometricState, LumpState, WindowState)}
+FORMAT = 2
+OURS = {kind.__name__: kind for kind in (AgesState, AtEndState, CenterState, GeometricState, RmsState, WhenState)}
+"""The states that are built again by name; any other NamedTuple needs an example."""
 
 
 def save_state(path: str | os.PathLike[str], state: State) -> None:
     """Write a state to an NPZ file, whole or not at all. The path is used as given, with no suffix added.
 
-    Holds the states of this package's transforms, and tuples, lists, dicts and numbers of a transform of your own.
+    Takes the states of this package's transforms, and those of your own: NamedTuples, tuples, lists and dicts of arrays
+    and numbers.
 
     >>> import tempfile, numpy as np, payback
     >>> shaping = payback.grm(0.99, delay=10)
@@ -48,8 +51,11 @@ def save_state(path: str | os.PathLike[str], state: State) -> None:
         partial.unlink(missing_ok=True)
 
 
-def load_state(path: str | os.PathLike[str]) -> State:
+def load_state(path: str | os.PathLike[str], like: State = None) -> State:
     """Read a state back: same arrays, same library, Torch's on the CPU.
+
+    `like` is a state of the same transform, e.g. what its `init` returns. It is needed for a NamedTuple of your own,
+    and with it a state of another transform, of another γ or for other environments is refused.
 
     >>> load_state("no-such-file.npz")
     Traceback (most recent call last):
@@ -60,25 +66,33 @@ def load_state(path: str | os.PathLike[str]) -> State:
             with np.load(file, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
             layout = json.loads(str(arrays["layout"]))
-            found = layout["format"]
-            if found == FORMAT:
-                return _rebuild(layout["state"], arrays)
+            found, outline = layout["format"], layout["state"]
         except Exception as error:
             raise ValueError(f"{path} is not a state that save_state wrote, or is damaged: {error}") from error
-    raise ValueError(
-        f"{path} holds a state of format {found}, this version reads {FORMAT}; use the payback that wrote it"
-    )
+    if found != FORMAT:
+        raise ValueError(
+            f"{path} holds a state of format {found}, this version reads {FORMAT}; use the payback that wrote it"
+        )
+    if like is None and (foreign := _foreign(outline)):
+        raise ValueError(
+            f"{path} holds a {foreign} of your own: give load_state an example of the state, like=transform.init(…)"
+        )
+    if like is not None:
+        difference = _difference(outline, arrays, like, "the state")
+        if difference:
+            raise ValueError(f"{path} holds the state of another transform: {difference}; load it with its own")
+    try:
+        return _rebuild(outline, arrays, like)
+    except Exception as error:
+        raise ValueError(f"{path} is not a state that save_state wrote, or is damaged: {error}") from error
 
 
 def _describe(state: Any, arrays: dict[str, np.ndarray]) -> Any:
     """Return the state's outline in JSON terms, putting its arrays aside."""
-    if hasattr(state, "_fields"):
-        kind = type(state).__name__
-        if KINDS.get(kind) is not type(state):
-            raise TypeError(f"save_state cannot save a {kind}: hold your own state in tuples, lists or dicts of arrays")
-        return {"kind": kind, "items": [_describe(x, arrays) for x in state]}
     if isinstance(state, (tuple, list)):
-        return {"kind": type(state).__name__, "items": [_describe(x, arrays) for x in state]}
+        kind = type(state).__name__
+        own = {"fields": list(state._fields)} if isinstance(state, tuple) and hasattr(state, "_fields") else {}
+        return {"kind": kind, **own, "items": [_describe(x, arrays) for x in state]}
     if isinstance(state, dict):
         return {"kind": "dict", "keys": list(state), "items": [_describe(x, arrays) for x in state.values()]}
     if state is None or (isinstance(state, (bool, int, float, str)) and not isinstance(state, np.generic)):
@@ -98,18 +112,46 @@ def _on_cpu(tensor: Any) -> Any:
     return tensor.float() if "bfloat16" in str(tensor.dtype) else tensor
 
 
-def _rebuild(outline: Any, arrays: dict[str, np.ndarray]) -> Any:
+def _foreign(outline: Any) -> str | None:
+    """Return the name of a NamedTuple that is not ours, None if there is none."""
+    if "fields" in outline and outline["kind"] not in OURS:
+        return outline["kind"]
+    return next((name for item in outline.get("items", ()) if (name := _foreign(item))), None)
+
+
+def _difference(outline: Any, arrays: dict[str, np.ndarray], like: Any, place: str) -> str | None:
+    """Say in what a stored state differs from an example; None if it fits."""
+    if outline["kind"] == "array":
+        stored, own = arrays[outline["name"]], _describe(like, kept := {})
+        if own["kind"] != "array" or kept["a0"].shape != stored.shape:
+            return f"{place} is an array of shape {stored.shape} there and {getattr(like, 'shape', like)} here"
+        if place.endswith(".terms") and not np.array_equal(kept["a0"].astype(stored.dtype), stored):
+            return f"its terms (γ and the shares) are {stored.tolist()} there and {kept['a0'].tolist()} here"
+        return None
+    if outline["kind"] == "plain":
+        return None if isinstance(like, type(outline["value"])) else f"{place} is {outline['value']!r} there"
+    items = list(like.values()) if isinstance(like, dict) else like
+    if outline["kind"] != type(like).__name__ or len(outline["items"]) != len(items):
+        return f"{place} is a {outline['kind']} of {len(outline['items'])} there and a {type(like).__name__} here"
+    names = outline.get("fields") or outline.get("keys") or range(len(items))
+    pairs = zip(names, outline["items"], items, strict=True)
+    found = (_difference(part, arrays, other, f"{place}.{name}") for name, part, other in pairs)
+    return next((difference for difference in found if difference), None)
+
+
+def _rebuild(outline: Any, arrays: dict[str, np.ndarray], like: Any) -> Any:
     kind = outline["kind"]
     if kind == "plain":
         return outline["value"]
     if kind == "array":
         return _to_library(outline["library"], arrays[outline["name"]], outline["bfloat16"])
-    items = [_rebuild(item, arrays) for item in outline["items"]]
+    examples = [None] * len(outline["items"]) if like is None else list(like.values() if kind == "dict" else like)
+    items = [_rebuild(item, arrays, example) for item, example in zip(outline["items"], examples, strict=True)]
     if kind == "dict":
         return dict(zip(outline["keys"], items, strict=True))
     if kind in ("tuple", "list"):
         return tuple(items) if kind == "tuple" else items
-    return KINDS[kind](*items)
+    return (OURS[kind] if like is None else type(like))(*items)
 
 
 def _to_library(library: str, array: np.ndarray, short: bool) -> Array:

@@ -1,32 +1,87 @@
-"""The shape of every reward transform, and what may stand before a match: `chain`, `scale`, `clip`."""
+"""What a reward transform is: `RewardTransform`, and `Match`, one that repays what it pays.
+
+A transform is a pair of pure functions. Our own `update` is a `Door`: it reads the caller's arrays once, then takes the
+transform's raw step, which trusts them; `chain` and `shape_rollout` read at their own door and take the raw steps too.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from numbers import Real
-from typing import Any, NamedTuple
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from payback.core.arrays import Array, as_floats, dtype_for, float_dtype, namespace
-from payback.core.validate import is_plain_step, read_flags, read_step
+from payback.core.arrays import Array, namespace
+from payback.core.validate import read_flags, read_gamma, read_step, refuse_overflow
 
 State = Any
 """A transform's state: a NamedTuple of arrays, or a tuple of states for a chain."""
 
 
-class RewardTransform(NamedTuple):
-    """A pure pair of functions that turns a stream of rewards F_t into another, F'_t.
+class TorchLike(Protocol):
+    """A Torch tensor, told from a NumPy array by what only it has."""
 
-    `RewardTransform(init, update)` alone is enough for a causal transform of your own:
+    def detach(self) -> Any:
+        """Return the tensor without its graph."""
+        ...
 
-        init(example) -> state                                  example: any (B,) array of rewards
-        update(state, reward, done, valid=None, settle=None) -> (state, shaped)
 
-    All arrays are (B,), one entry per environment. `done` marks the last transition of an episode,
-    terminated or truncated; `valid=False` a row that is no transition (an autoreset row): it is paid 0
-    and changes nothing; `settle=True` an event at which `match_when` repays.
+class JaxLike(Protocol):
+    """A JAX array, told from a NumPy array by what only it has."""
+
+    def block_until_ready(self) -> Any:
+        """Wait for the array to be computed."""
+        ...
+
+
+Rewards = NDArray[np.floating[Any]] | NDArray[np.integer[Any]] | TorchLike | JaxLike
+"""Rewards: numbers, so that a type checker finds `reward` and `done` swapped."""
+Flags = NDArray[np.bool_] | TorchLike | JaxLike
+"""Flags: booleans. At run time integers 0 and 1 are taken too."""
+
+
+class TransformInit(Protocol):
+    """`init(example) -> state`: the state before the first step."""
+
+    def __call__(self, example: Any, /) -> State:
+        """Make a state for rewards like `example`: any array of their library, dtype, device and shape (B,)."""
+        ...
+
+
+class TransformUpdate(Protocol):
+    """`update(state, reward, done, valid=None, settle=None) -> (state, shaped)`: one step of B environments."""
+
+    def __call__(
+        self, state: Any, reward: Rewards, done: Flags, valid: Flags | None = None, settle: Flags | None = None
+    ) -> tuple[State, Any]:
+        """Return the next state and F′_t. All arrays are (B,), or () for one environment under `jax.vmap`.
+
+        `state`: what `init` or the last `update` returned; it is not changed.
+        `reward`: F_t, the intrinsic reward that came with this transition.
+        `done`: whether this transition ended its episode, terminated or truncated.
+        `valid`: False marks an invalid row, such as Gymnasium's autoreset row: it is paid 0 and changes nothing.
+        `settle`: True marks an event at which `match_when` repays; other transforms ignore it.
+        """
+        ...
+
+
+Step = Callable[[Any, State, Array, Array | None, Array | None, Array | None], tuple[State, Array]]
+"""(xp, state, reward, done, valid, settle) → (state, shaped), on arrays that were read: floats of the state's dtype and
+shape, booleans, reward 0 and no end in invalid rows. NumPy's `done` is None where no episode ends."""
+Block = Callable[[State, Array, Array, Array | None, Array | None], Any]
+"""(state, rewards, dones, valid, settle) → (state, shaped) for a read (T, B) block; NotImplemented: step through it."""
+Fit = tuple[Array, tuple[int, ...]]
+"""An array of the state, whose library and dtype rewards must have, and their shape."""
+
+
+@dataclass(frozen=True, repr=False)
+class RewardTransform:
+    """A pure pair of functions that turns a stream of rewards F_t into another, F′_t.
+
+    `RewardTransform(init, update)` is all that a causal transform of your own needs; see `TransformInit` and
+    `TransformUpdate` for the arguments. One that repays is a `Match`.
 
     >>> import numpy as np
     >>> double = RewardTransform(lambda example: (), lambda s, r, done, valid=None, settle=None: (s, 2 * r))
@@ -34,117 +89,101 @@ class RewardTransform(NamedTuple):
     array([2., 6.])
     """
 
-    init: Callable[[Array], State]
-    update: Callable[..., tuple[State, Array]]
-    gamma: float | None = None
-    """A match's γ. Whatever has one is a match and carries the guarantee; it holds for learners with this γ."""
-    factor: float | None = None
-    """The constant c of a transform that does nothing but F' = c·F: all that may follow a match."""
-    owed: Callable[[State], Array] | None = None
-    """state -> (B,), the debt valued at the next step."""
-    drop: Callable[[State, Array], State] | None = None
-    """(state, where) -> state without the debt of the environments `where`."""
-    carries: bool = False
-    """Whether the debt may be left to a bootstrapped value at a truncation: each loan falls due by itself."""
-    rollout: Callable[..., Any] | None = None
-    """A fast form of `update` over (T, B) blocks; may return NotImplemented, and the block is stepped through."""
-    parts: tuple[RewardTransform, ...] = ()
+    init: TransformInit
+    update: TransformUpdate
+    _: KW_ONLY
+    _block: Block | None = None
+    """A fast form of the step over (T, B) blocks."""
+    _factor: float | None = None
+    """The constant c of a transform that does nothing but F′ = c·F: all that may follow a match."""
+    _parts: tuple[RewardTransform, ...] = ()
     """A chain's members, in order."""
-    quick: Callable[[State, Array, Array | None], tuple[State, Array] | None] | None = None
-    """(state, reward, done): `update` for a step that `is_plain_step`, `done` being None where no episode ends. Returns
-    None where the state does not fit, for `update` to say why."""
+    _call: str | None = None
+    """The call that made it."""
+
+    def __repr__(self) -> str:
+        return self._call or f"{type(self).__name__}(init={self.init!r}, update={self.update!r})"
 
 
-def chain(*transforms: RewardTransform) -> RewardTransform:
-    """Feed the reward through the transforms, first to last.
+@dataclass(frozen=True, repr=False)
+class Match(RewardTransform):
+    """A transform that repays: every reward it pays is taken back later in the same episode, with interest.
 
-    After a match only a constant `scale` may follow: clipping, centring, dividing by a drifting deviation
-    or a second match would undo exact repayment, so they are refused here, when the chain is built.
+    `isinstance(transform, Match)` is the test for the guarantee, which holds for learners that discount with `gamma`.
+    Your own matching is a `Match`: give `gamma`, `owed` and `drop` beside `init` and `update`, and it works in chains,
+    in every adapter, through resets, and with `save_state`. `payback.check_transform` says whether it keeps the law.
 
-    >>> import numpy as np
-    >>> shaping = chain(clip(-1, 1), scale(0.5))
-    >>> shaping.update(shaping.init(np.zeros(2)), np.array([4.0, 0.5]), np.array([False, False]))[1]
-    array([0.5 , 0.25])
+    >>> import numpy as np, payback
+    >>> at_next_step = Match(  # each reward is taken back one step later; the state is (B,), what was paid last
+    ...     init=np.zeros_like,
+    ...     update=lambda paid, reward, done, valid=None, settle=None: (
+    ...         np.where(done, 0.0, reward), np.where(done, -paid / 0.9, reward - paid / 0.9)
+    ...     ),
+    ...     gamma=0.9,
+    ...     owed=lambda paid: paid / 0.9,
+    ...     drop=lambda paid, where: np.where(where, 0.0, paid),
+    ... )
+    >>> at_next_step.update(np.array([0.9]), np.array([2.0]), np.array([False]))[1]
+    array([1.])
     """
-    if not transforms:
-        raise ValueError("chain needs at least one transform")
-    matches = [k for k, part in enumerate(transforms) if part.gamma is not None]
-    if len(matches) > 1:
-        raise ValueError(
-            f"chain: transforms {matches[0]} and {matches[1]} are both matches; "
-            "what is repaid must not be repaid again: keep one"
-        )
-    if matches:
-        for k, part in enumerate(transforms[matches[0] + 1 :], start=matches[0] + 1):
-            if part.factor is None:
-                raise ValueError(
-                    f"chain: transform {k} stands after the match and is not a constant scale; "
-                    "what changes rewards after they are matched breaks the guarantee: put it before the match"
-                )
 
-    def init(example: Array) -> State:
-        return tuple(part.init(example) for part in transforms)
+    _: KW_ONLY
+    gamma: float
+    """γ of the interest: the learner's own discount."""
+    owed: Callable[[State], Array]
+    """state → (B,), the debt of each environment valued at its next step."""
+    drop: Callable[[State, Array], State]
+    """(state, where) → the state without the debt of the environments `where`."""
+    falls_due_alone: bool = field(default=False)
+    """Whether each loan falls due after a bounded time, whenever the episode ends; `on_truncation="carry"` needs it."""
 
-    def update(
-        state: State, reward: Array, done: Array, valid: Array | None = None, settle: Array | None = None
+    def __post_init__(self) -> None:
+        """Refuse a match whose γ, debt or reset could not be used."""
+        object.__setattr__(self, "gamma", read_gamma(self.gamma))
+        for name in ("init", "update", "owed", "drop"):
+            if not callable(getattr(self, name)):
+                raise TypeError(f"Match: {name} must be a function, got {getattr(self, name)!r}")
+
+
+class Door:
+    """`update` of our own transforms: read the arrays once, take the raw step, refuse what overflowed."""
+
+    __slots__ = ("__weakref__", "fit_of", "name", "step")
+
+    def __init__(self, name: str, fit_of: Callable[[State], Fit | None], step: Step) -> None:
+        self.name = name
+        self.fit_of = fit_of
+        """state → what rewards must fit, None where any will do; raises if the state is not this transform's."""
+        self.step = step
+
+    def __call__(
+        self, state: Any, reward: Any, done: Any, valid: Any | None = None, settle: Any | None = None
+    ) -> tuple[State, Any]:
+        """Read, step, look at what is paid."""
+        xp, reward, done, valid, settle = read_step(self.name, self.fit_of(state), reward, done, valid, settle)
+        state, shaped = self.step(xp, state, reward, done, valid, settle)
+        refuse_overflow(xp, self.name, shaped)
+        return state, shaped
+
+
+def raw_step(transform: RewardTransform) -> Step:
+    """Return the raw step of a transform; one that is not ours is asked through its `update`."""
+    update = transform.update
+    if isinstance(update, Door):
+        return update.step
+
+    def step(
+        xp: Any, state: State, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
     ) -> tuple[State, Array]:
-        read_chain_state(state, len(transforms))
-        if quick is not None and valid is None and is_plain_step(reward, done):
-            step = quick(state, reward, done if np.count_nonzero(done) else None)
-            if step is not None:
-                return step
-        reward = _as_state_floats(state, reward)
-        states = []
-        for part, part_state in zip(transforms, state, strict=True):
-            part_state, reward = part.update(part_state, reward, done, valid, settle)
-            states.append(part_state)
-        return tuple(states), reward
+        done = xp.zeros_like(reward, dtype=bool) if done is None else done
+        return update(state, reward, done, valid, settle)
 
-    quick = _quick_chain([part.quick for part in transforms])
-    factors = [part.factor for part in transforms]
-    whole = math.prod(f for f in factors if f is not None)
-    if not matches:
-        constant = None if None in factors else whole
-        return RewardTransform(init, update, factor=constant, parts=transforms, quick=quick)
-
-    at = matches[0]
-    match, after = transforms[at], math.prod(f for f in factors[at + 1 :] if f is not None)
-
-    def owed_of(state: State) -> Array:
-        read_chain_state(state, len(transforms))
-        debt = owed(match, state[at])
-        return debt if after == 1 else after * debt
-
-    def drop_from(state: State, where: Array) -> State:
-        return (*state[:at], drop(match, state[at], where)[0], *state[at + 1 :])
-
-    return RewardTransform(
-        init, update, match.gamma, owed=owed_of, drop=drop_from, carries=match.carries, parts=transforms, quick=quick
-    )
+    return step
 
 
-def scale(c: float) -> RewardTransform:
-    """Multiply every reward by the constant c: F'_t = c·F_t. Allowed before and after a match.
-
-    >>> import numpy as np
-    >>> scale(0.1).update((), np.array([5.0]), np.array([False]))[1]
-    array([0.5])
-    """
-    if not isinstance(c, Real) or not math.isfinite(c):
-        raise ValueError(f"scale needs a finite number, got {c!r}")
-    return _stateless("scale", lambda xp, reward: reward * float(c))._replace(factor=float(c))
-
-
-def clip(low: float, high: float) -> RewardTransform:
-    """Clip every reward into [low, high]: F'_t = min(max(F_t, low), high). Allowed before a match only.
-
-    >>> import numpy as np
-    >>> clip(0, 1).update((), np.array([-3.0, 0.5, 9.0]), np.zeros(3, dtype=bool))[1]
-    array([0. , 0.5, 1. ])
-    """
-    if not (isinstance(low, Real) and isinstance(high, Real) and low <= high):
-        raise ValueError(f"clip needs low ≤ high, got {low!r} and {high!r}")
-    return _stateless("clip", lambda xp, reward: xp.clip(reward, float(low), float(high)))
+def fit_of(transform: RewardTransform, state: State) -> Fit | None:
+    """Return what rewards must fit for a state of ours; None where any will do."""
+    return transform.update.fit_of(state) if isinstance(transform.update, Door) else None
 
 
 def owed(transform: RewardTransform, state: State) -> Array:
@@ -152,8 +191,8 @@ def owed(transform: RewardTransform, state: State) -> Array:
 
         Debt_t = Σ_{i<t} γ^(i−t) F_i (1 − Σ_{j<t} m(j,i))            (the law)
 
-    The rest of the episode returns exactly −Debt_t, whatever the agent does. For a chain the constants
-    that follow the match are included.
+    The rest of the episode returns exactly −Debt_t, whatever the agent does. For a chain the constants that follow the
+    match are included. The array is the caller's own.
 
     >>> import numpy as np, payback
     >>> match = payback.match_at_end(0.5)
@@ -161,9 +200,7 @@ def owed(transform: RewardTransform, state: State) -> Array:
     >>> owed(match, state)
     array([6.])
     """
-    if transform.owed is None:
-        raise TypeError("this transform owes nothing: there is no match in it")
-    return transform.owed(state)
+    return _match(transform).owed(state)
 
 
 def drop(transform: RewardTransform, state: State, where: Array) -> tuple[State, Array]:
@@ -178,66 +215,13 @@ def drop(transform: RewardTransform, state: State, where: Array) -> tuple[State,
     >>> dropped, owed(match, state)
     (array([6., 0.]), array([0., 2.]))
     """
-    debt = owed(transform, state)
-    if transform.drop is None:
-        raise TypeError("this transform does not say how to drop its debt: give its RewardTransform a `drop`")
+    match = _match(transform)
+    debt = match.owed(state)
     where = read_flags("drop", "where", where, debt)
-    return transform.drop(state, where), namespace(debt).where(where, debt, 0.0)
+    return match.drop(state, where), namespace(debt).where(where, debt, 0.0)
 
 
-def read_chain_state(state: State, length: int) -> None:
-    """Refuse a state that is not a chain's of this length."""
-    if not isinstance(state, tuple) or hasattr(state, "_fields") or len(state) != length:
-        raise TypeError(
-            f"chain of {length} transforms was given a state of another transform ({type(state).__name__}); "
-            "use the state that this chain's init or update returned"
-        )
-
-
-def _quick_chain(quicks: list[Any]) -> Callable[[State, Array, Array | None], tuple[State, Array] | None] | None:
-    """Feed a plain step through the quick forms, where every member has one."""
-    if None in quicks:
-        return None
-
-    def quick(state: State, reward: Array, done: Array | None) -> tuple[State, Array] | None:
-        if len(state) != len(quicks):
-            return None
-        states = []
-        for part, part_state in zip(quicks, state):  # noqa: B905  strict takes half a microsecond more
-            step = part(part_state, reward, done)
-            if step is None:
-                return None
-            part_state, reward = step
-            states.append(part_state)
-        return tuple(states), reward
-
-    return quick
-
-
-def _as_state_floats(state: State, reward: Array) -> Array:
-    """Return integer rewards in the dtype of the chain's match: what stands before it may not know it."""
-    if type(reward) is np.ndarray and reward.dtype.kind == "f":
-        return reward
-    xp = namespace(reward)
-    return as_floats(xp, reward, dtype_for(xp, state, reward) or float_dtype(xp, reward))
-
-
-def _stateless(name: str, apply: Callable[[Any, Array], Array]) -> RewardTransform:
-    def update(
-        state: State, reward: Array, done: Array, valid: Array | None = None, settle: Array | None = None
-    ) -> tuple[State, Array]:
-        if state != ():
-            raise TypeError(f"{name} keeps no state but was given a {type(state).__name__}; pass ()")
-        xp = namespace(reward)
-        reward = as_floats(xp, reward, float_dtype(xp, reward))
-        xp, reward, done, valid = read_step(name, reward, reward, done, valid)
-        return rollout(state, reward, done, valid, settle)
-
-    def rollout(
-        state: State, rewards: Array, dones: Array, valid: Array | None, settle: Array | None
-    ) -> tuple[State, Array]:
-        xp = namespace(rewards)
-        shaped = apply(xp, rewards)
-        return state, shaped if valid is None else xp.where(valid, shaped, 0.0)
-
-    return RewardTransform(lambda example: (), update, rollout=rollout)
+def _match(transform: RewardTransform) -> Match:
+    if not isinstance(transform, Match):
+        raise TypeError(f"{transform!r} owes nothing, because there is no match in it: end a chain with a match")
+    return transform

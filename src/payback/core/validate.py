@@ -7,8 +7,11 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from array_api_compat import is_torch_array
 
-from payback.core.arrays import Array, all_finite, as_flags, as_floats, can_look, first_not_finite, namespace
+from payback.core.arrays import Array, all_finite, as_floats, can_look, first_not_finite, float_dtype, namespace
+
+OWN = "use the state that this transform's init or update returned"
 
 
 def read_gamma(gamma: Any) -> float:
@@ -29,69 +32,108 @@ def read_count(name: str, value: Any, least: int) -> int:
     return count
 
 
+def read_horizon(horizon: Any) -> float:
+    """Return what an old reward keeps of its weight when a new one comes: 1 − 1/horizon, or 1 without a horizon."""
+    if horizon is None:
+        return 1.0
+    if not isinstance(horizon, Real) or isinstance(horizon, bool) or not float(horizon) > 1:
+        raise ValueError(f"horizon must be more than 1 reward, or None for the mean of all, got {horizon!r}")
+    return 1 - 1 / float(horizon)
+
+
 def read_state(name: str, state: Any, kind: type) -> None:
     """Refuse a state that another transform made."""
-    if not isinstance(state, kind):
-        raise TypeError(
-            f"{name} was given a state of type {type(state).__name__}, not its own {kind.__name__}; "
-            f"use the state that this transform's init or update returned"
-        )
+    if type(state) is not kind:
+        raise TypeError(f"{name} was given a state of type {type(state).__name__}, not its own {kind.__name__}; {OWN}")
+
+
+def read_terms(name: str, found: Array, terms: np.ndarray) -> None:
+    """Refuse a state whose terms (γ first, then what else fixes the repayment) are not this match's.
+
+    JAX's are compared by `load_state(path, like=…)` alone, because a look at a value would break `jit`.
+    """
+    if found is terms or not (isinstance(found, np.ndarray) or (is_torch_array(found) and can_look(None, found))):
+        return
+    there = np.asarray(found)
+    ours = terms.astype(there.dtype)
+    if there.shape == ours.shape and np.array_equal(there, ours):
+        return
+    what = (
+        f"γ = {there.flat[0]:g}, not {terms[0]:g}"
+        if there.size and there.flat[0] != ours[0]
+        else "other ages or shares"
+    )
+    raise ValueError(f"{name} was given the state of a match with {what}; {OWN}")
 
 
 def read_step(
-    name: str, like: Array, reward: Array, done: Array, valid: Array | None
-) -> tuple[Any, Array, Array, Array | None]:
-    """Return (xp, reward, done, valid) of one step, fit for a state whose last axis is `like`'s.
+    name: str,
+    fit: tuple[Array, tuple[int, ...]] | None,
+    reward: Array,
+    done: Array,
+    valid: Array | None,
+    settle: Array | None,
+) -> tuple[Any, Array, Array | None, Array | None, Array | None]:
+    """Return (xp, reward, done, valid, settle) of one step; `fit` is an array of the state and the shape of a reward.
 
-    Rows that are no transition (`valid` false) get reward 0 and no end, whatever they hold.
+    Invalid rows (`valid` false) get reward 0, no end and no event, whatever they hold. With NumPy `done` is None where
+    no episode ends, which most steps are.
     """
-    if valid is None and _is_plain(reward, like, done):
+    if valid is None and settle is None and _is_plain(fit, reward, done):
         if not all_finite(reward):
             refuse_not_finite(np, name, reward)
-        return np, reward, done, None
-    xp = namespace(reward, like)
-    reward = as_floats(xp, reward, like.dtype)
-    fit_state(name, like, reward)
-    _same_shape(name, "reward", reward, like.shape[-1:])
+        return np, reward, done if np.count_nonzero(done) else None, None, None
+    xp = namespace(reward) if fit is None else namespace(reward, fit[0])
+    reward = as_floats(xp, detached(reward), float_dtype(xp, reward) if fit is None else fit[0].dtype)
+    if fit is not None:
+        fits(name, fit, reward)
     done = read_flags(name, "done", done, reward)
+    settle = None if settle is None else read_flags(name, "settle", settle, reward)
     if valid is not None:
         valid = read_flags(name, "valid", valid, reward)
         reward, done = xp.where(valid, reward, 0.0), done & valid
+        settle = None if settle is None else settle & valid
     refuse_not_finite(xp, name, reward)
-    return xp, reward, done, valid
-
-
-def is_plain_step(reward: Array, done: Array) -> bool:
-    """Whether these are finite NumPy floats and flags of one shape: what a chain needs to read only once."""
-    return (
-        type(reward) is type(done) is np.ndarray
-        and reward.dtype.kind == "f"
-        and done.dtype == np.bool_
-        and reward.ndim == 1
-        and reward.shape == done.shape
-        and all_finite(reward)
-    )
+    return xp, reward, None if xp is np and not np.count_nonzero(done) else done, valid, settle
 
 
 def read_flags(name: str, what: str, flags: Array, like: Array) -> Array:
-    """Return booleans of the shape and library of `like`."""
+    """Return booleans of the shape and library of `like`; numbers must be 0 or 1, because a fraction is no answer."""
     xp = namespace(flags, like)
-    _same_shape(name, what, flags, like.shape)
-    return as_flags(xp, flags)
+    if tuple(flags.shape) != tuple(like.shape):
+        raise ValueError(
+            f"{name}: {what} has shape {tuple(flags.shape)}, not {tuple(like.shape)}; "
+            "all arrays of a step are (B,), all of a rollout (T, B)"
+        )
+    boolean = np.bool_ if xp is np else xp.bool
+    if flags.dtype == boolean:
+        return flags
+    if can_look(xp, flags):
+        odd = np.asarray(flags)[~np.isin(np.asarray(flags), (0, 1))]
+        if odd.size:
+            raise ValueError(f"{name}: {what} holds {odd.flat[0]}, which is neither 0 nor 1; give booleans")
+    return xp.astype(flags, boolean)
 
 
-def fit_state(name: str, like: Array, rewards: Array) -> None:
-    """Refuse rewards of another dtype, or for other environments, than the state array `like` was made for."""
-    if rewards.dtype != like.dtype:
+def fits(name: str, fit: tuple[Array, tuple[int, ...]], rewards: Array) -> None:
+    """Refuse rewards of another dtype, or for other environments, than the state was made for."""
+    dtype, shape = fit[0].dtype, fit[1]
+    if rewards.dtype != dtype:
         raise TypeError(
-            f"{name}: the reward is {rewards.dtype}, the state was made for {like.dtype}; "
+            f"{name}: the reward is {rewards.dtype}, the state was made for {dtype}; "
             f"cast the reward, or make the state with init(example) of the reward's dtype"
         )
-    if rewards.shape[-1:] != like.shape[-1:]:
+    if tuple(rewards.shape) == tuple(shape):
+        return
+    if len(shape) and rewards.ndim == len(shape) and rewards.shape[:-1] == tuple(shape[:-1]):
         raise ValueError(
-            f"{name}: there are rewards for {rewards.shape[-1]} environments, the state is for {like.shape[-1]}; "
+            f"{name}: there are rewards for {rewards.shape[-1]} environments, the state is for {shape[-1]}; "
             f"make the state with init(example) for as many environments as there are rewards"
         )
+    raise ValueError(
+        f"{name}: reward has shape {tuple(rewards.shape)}, not {tuple(shape)}; "
+        "all arrays of a step are (B,), all of a rollout (T, B)"
+    )
 
 
 def refuse_not_finite(xp: Any, name: str, reward: Array) -> None:
@@ -101,26 +143,40 @@ def refuse_not_finite(xp: Any, name: str, reward: Array) -> None:
     where = first_not_finite(xp, reward)
     if where is None:
         return
-    place = f"environment {where[-1]}" if len(where) == 1 else f"step {where[0]}, environment {where[1]}"
     raise ValueError(
-        f"{name}: the reward of {place} is {float(reward[where])}; "
-        f"mend the intrinsic reward before it is shaped (no state was changed)"
+        f"{name}: the reward of {place_of(where)} is {float(reward[where])}; "
+        f"fix the intrinsic reward before it is shaped (no state was changed)"
     )
 
 
-def _is_plain(reward: Array, like: Array, done: Array) -> bool:
-    """Whether one look shows that all is NumPy and fits: the common case, made cheap."""
-    return (
-        type(reward) is type(like) is type(done) is np.ndarray
-        and reward.dtype == like.dtype
-        and done.dtype == np.bool_
-        and reward.shape == like.shape[-1:] == done.shape
-    )
-
-
-def _same_shape(name: str, what: str, array: Array, shape: tuple[int, ...]) -> None:
-    if tuple(array.shape) != tuple(shape):
-        raise ValueError(
-            f"{name}: {what} has shape {tuple(array.shape)}, not {tuple(shape)}; "
-            "all arrays of a step are (B,), all of a rollout (T, B)"
+def refuse_overflow(xp: Any, name: str, shaped: Array) -> None:
+    """Raise where what is paid is not finite although what came in was: the dtype cannot hold it."""
+    if xp is np and all_finite(shaped):
+        return
+    where = first_not_finite(xp, shaped) if can_look(xp, shaped) else None
+    if where is not None:
+        wider = "" if "float64" in str(shaped.dtype) else "use rewards in float64, or "
+        raise OverflowError(
+            f"{name}: what is paid to {place_of(where)} overflows {shaped.dtype} (no state was changed); {wider}"
+            "repay sooner, with grm and a shorter delay, or scale the bonus down"
         )
+
+
+def place_of(where: tuple[int, ...]) -> str:
+    """Name the step and environment of an index."""
+    names = ("this environment", "environment {}", "step {}, environment {}")
+    return names[len(where)].format(*where)
+
+
+def detached(x: Array) -> Array:
+    """Return a Torch tensor without its graph, because a loan is remembered for many steps; others as they are."""
+    return x.detach() if is_torch_array(x) and x.requires_grad else x
+
+
+def _is_plain(fit: tuple[Array, tuple[int, ...]] | None, reward: Array, done: Array) -> bool:
+    """Whether one look shows that all is NumPy and fits: the common case, made cheap."""
+    if not type(reward) is type(done) is np.ndarray or done.dtype != np.bool_ or reward.shape != done.shape:
+        return False
+    if fit is None:
+        return reward.dtype.kind == "f"
+    return type(fit[0]) is np.ndarray and reward.dtype == fit[0].dtype and reward.shape == fit[1]

@@ -23,7 +23,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
 from payback.core.transform import RewardTransform
-from payback.integrations.ledger import Account, ask, read_intrinsic
+from payback.integrations.ledger import Ledger, ask, read_intrinsic
 from payback.integrations.observed_debt import space_with_debt, with_debt
 
 Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
@@ -39,8 +39,8 @@ class ShapeVectorReward(VectorWrapper):
 
     `on_truncation="settle"` collects the debt at a time limit and reports the step as terminated; "carry" leaves the
     debt to the bootstrapped value. `observe_debt` adds the debt to the observation. `event`, like `intrinsic` a
-    callable or an info key, flags the steps at which `match_when` repays. `account` has the debts: `account.owed`,
-    `account.drops` (episodes reset before their end), `account.save(path)`, `account.load(path)`.
+    callable or an info key, flags the steps at which `match_when` repays. `ledger` has the debts: `ledger.owed`,
+    `ledger.drops` (episodes reset before their end), `ledger.save(path)`, `ledger.load(path)`.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ShapeVectorReward(VectorWrapper):
         super().__init__(env)
         self._mode = _autoreset_mode(env)
         self._intrinsic, self._event, self._observe = intrinsic, event, observe_debt
-        self.account = Account(transform, env.num_envs, on_truncation)
+        self.ledger = Ledger(transform, env.num_envs, on_truncation)
         if observe_debt:
             self.single_observation_space = space_with_debt(env.single_observation_space)
             self.observation_space = batch_space(self.single_observation_space, env.num_envs)
@@ -70,10 +70,10 @@ class ShapeVectorReward(VectorWrapper):
         # The environment takes the mask out of the dictionary.
         mask = None if options is None else options.get("reset_mask")
         obs, info = self.env.reset(seed=seed, options=options)
-        self.account.reset(mask)
+        self.ledger.reset(mask)
         self._valid = None if mask is None or self._valid is None else self._valid | mask
         self._obs = self._keep(obs)
-        return with_debt(obs, self.account.owed) if self._observe else obs, info
+        return with_debt(obs, self.ledger.owed) if self._observe else obs, info
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Step all environments; the reward is r_t + F'_t."""
@@ -89,22 +89,22 @@ class ShapeVectorReward(VectorWrapper):
         event = None
         if self._event is not None:
             event = self._read(self._event, actions, obs, info, valid, resets).astype(bool)
-        shaped = self.account.step(F, None if ended is None else terminated, cut, valid, event)
-        info.update(extrinsic=reward, intrinsic=F, shaped=shaped, owed=self.account.ending, truncated=truncated)
+        shaped = self.ledger.step(F, None if ended is None else terminated, cut, valid, event)
+        info.update(extrinsic=reward, intrinsic=F, shaped=shaped, owed=self.ledger.ending, truncated=truncated)
         self._valid = ~ended if ended is not None and self._mode is AutoresetMode.NEXT_STEP else None
         self._obs = self._keep(obs)
         if self._observe:
-            obs = with_debt(obs, self.account.ending if resets is None else self.account.owed)
+            obs = with_debt(obs, self.ledger.ending if resets is None else self.ledger.owed)
             if resets is not None:
-                _add_debt_to_final(info["final_obs"], self.account.ending, resets)
+                _add_debt_to_final(info["final_obs"], self.ledger.ending, resets)
         if cut is not None:
-            terminated, truncated = self.account.ends(terminated, truncated)
+            terminated, truncated = self.ledger.ends(terminated, truncated)
         return obs, reward + shaped, terminated, truncated, info
 
     def _read(
         self, source: Source, actions: Any, obs: Any, info: dict, valid: np.ndarray | None, resets: np.ndarray | None
     ) -> np.ndarray:
-        step = self.account.steps
+        step = self.ledger.steps
         if isinstance(source, str):
             values = _from_info(source, self.num_envs, step, info, valid, resets)
         else:
@@ -140,7 +140,7 @@ class ShapeReward(gym.Wrapper):
         self._one = _BatchOfOne(env)
         self._batch = ShapeVectorReward(self._one, intrinsic, transform, on_truncation, False, event)
         self._observe = observe_debt
-        self.account = self._batch.account
+        self.ledger = self._batch.ledger
         if observe_debt:
             self.observation_space = space_with_debt(env.observation_space)
 
@@ -149,7 +149,7 @@ class ShapeReward(gym.Wrapper):
         obs, info = self.env.reset(seed=seed, options=options)
         self._one.latest = obs, {}
         self._batch.reset()
-        return with_debt(obs, self.account.owed[0]) if self._observe else obs, info
+        return with_debt(obs, self.ledger.owed[0]) if self._observe else obs, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Step the environment; the reward is r_t + F'_t."""
@@ -157,7 +157,7 @@ class ShapeReward(gym.Wrapper):
         self._one.latest = obs, reward, terminated, truncated, info
         _, total, ends, cut, record = self._batch.step(_stack(self.env.action_space, [action]))
         info.update({key: record[key][0].item() for key in ("extrinsic", "intrinsic", "shaped", "owed", "truncated")})
-        obs = with_debt(obs, self.account.ending[0]) if self._observe else obs
+        obs = with_debt(obs, self.ledger.ending[0]) if self._observe else obs
         return obs, float(total[0]), bool(ends[0]), bool(cut[0]), info
 
 

@@ -11,22 +11,23 @@ import numpy as np
 
 from payback.core.arrays import all_finite
 from payback.core.state_io import load_state, save_state
-from payback.core.transform import RewardTransform, drop, owed
+from payback.core.transform import Match, RewardTransform, drop, owed, raw_step
+from payback.core.validate import refuse_overflow
 
 
 class ShapingWarning(UserWarning):
     """Something about the shaped task that its user should know."""
 
 
-class Account:
+class Ledger:
     """Holds a transform's state for B environments, in float64: the debt grows as γ⁻ᵏ.
 
     >>> import payback
-    >>> account = Account(payback.match_at_end(0.5), 1)
+    >>> ledger = Ledger(payback.match_at_end(0.5), 1)
     >>> no, yes = np.array([False]), np.array([True])
-    >>> account.step(np.array([3.0]), no, no), account.owed
+    >>> ledger.step(np.array([3.0]), no, no), ledger.owed
     (array([3.]), array([6.]))
-    >>> account.step(np.array([0.0]), yes, no), account.owed
+    >>> ledger.step(np.array([0.0]), yes, no), ledger.owed
     (array([-6.]), array([0.]))
     """
 
@@ -46,9 +47,9 @@ class Account:
         """Episodes that were reset before they ended, with a debt."""
         self.dropped = np.zeros(num_envs)
         """What those episodes owed, summed per environment."""
-        self._never = np.zeros(num_envs, dtype=bool)
         self._said = False
-        self._update, self._quick, self._owed = transform.update, transform.quick, transform.owed
+        self._name, self._step = repr(transform), raw_step(transform)
+        self._owed = transform.owed if isinstance(transform, Match) else None
 
     def step(
         self,
@@ -58,18 +59,22 @@ class Account:
         valid: np.ndarray | None = None,
         settle: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Return F'_t for F_t = `reward`, finite float64; all are (B,).
+        """Return F'_t for F_t = `reward`, finite float64 as `read_intrinsic` gives it; flags are booleans, all (B,).
 
-        `terminated` and `truncated` may be None where no episode ends in that way.
+        `terminated` and `truncated` may be None where no episode ends in that way. Input was read by the adapter, so
+        the transform's raw step is taken.
         """
         self.steps += 1
         done = terminated
         if truncated is not None and self.settles:
             done = truncated if terminated is None else terminated | truncated
-        step = None if valid is not None else self._take(reward, done)
-        if step is None:
-            step = self._update(self.state, reward, self._never if done is None else done, valid, settle)
-        self.state, shaped = step
+        if valid is not None:
+            reward, done = np.where(valid, reward, 0.0), None if done is None else done & valid
+            settle = None if settle is None else settle & valid
+        if done is not None and not np.count_nonzero(done):
+            done = None
+        self.state, shaped = self._step(np, self.state, reward, done, valid, settle)
+        refuse_overflow(np, self._name, shaped)
         if self._owed is None:
             return shaped
         self.owed = self.ending = self._owed(self.state)
@@ -78,16 +83,6 @@ class Account:
             if np.count_nonzero(cut):
                 self._forget(cut if valid is None else cut & valid)
         return shaped
-
-    def _take(self, reward: np.ndarray, done: np.ndarray | None) -> tuple[Any, np.ndarray] | None:
-        """Take the transform's short way, if it has one: the reward need not be read again."""
-        if self._quick is None:
-            return None
-        if done is not None:
-            if done.dtype != np.bool_ or done.shape != reward.shape:
-                return None
-            done = done if np.count_nonzero(done) else None
-        return self._quick(self.state, reward, done)
 
     def ends(self, terminated: np.ndarray, truncated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (terminated, truncated) as the learner must see them: never settle *and* bootstrap."""
@@ -112,11 +107,9 @@ class Account:
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Read a state that `save` wrote for the same transform and number of environments."""
-        self.state = load_state(path)
+        self.state = load_state(path, like=self.state)
         if self._owed is not None:
             self.owed = self.ending = self._owed(self.state)
-            if self.owed.shape != (self.num_envs,):
-                raise ValueError(f"{path} holds the debts of {len(self.owed)} environments, here are {self.num_envs}")
 
     def _forget(self, where: np.ndarray) -> np.ndarray:
         self.state, dropped = drop(self.transform, self.state, where)
@@ -140,14 +133,14 @@ def refuse_unknown(transform: RewardTransform, on_truncation: str) -> None:
         raise TypeError(f"transform must be a RewardTransform such as payback.grm(gamma, delay), got {transform!r}")
     if on_truncation not in ("settle", "carry"):
         raise ValueError(f"on_truncation must be 'settle' or 'carry', got {on_truncation!r}")
-    if transform.gamma is None:
+    if not isinstance(transform, Match):
         warnings.warn(
             "there is no match in this transform: the bonus is never repaid and may change the optimal policy; "
             "end the chain with a match such as payback.match_after, or use payback.grm or payback.pbim",
             ShapingWarning,
             stacklevel=4,
         )
-    elif on_truncation == "carry" and not transform.carries:
+    elif on_truncation == "carry" and not transform.falls_due_alone:
         raise ValueError(
             "on_truncation='carry' is refused for this match: its loans need not fall due before a truncation, and a "
             "loan that is never due is a plain bonus; use 'settle', or match_after, match_evenly, or match_geometric "
@@ -179,7 +172,7 @@ def read_intrinsic(values: Any, num_envs: int, step: int, valid: np.ndarray | No
         if bad.any():
             k = int(np.flatnonzero(bad)[0])
             raise ValueError(
-                f"the intrinsic reward of environment {k} at step {step} is {F[k]}; mend it before it is shaped"
+                f"the intrinsic reward of environment {k} at step {step} is {F[k]}; fix it before it is shaped"
             )
     return F
 

@@ -23,8 +23,8 @@ from ray.rllib.callbacks.callbacks import RLlibCallback
 from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 
 from payback.core.center import CenterState, center, merge_centers
-from payback.core.transform import RewardTransform
-from payback.integrations.ledger import Account, ShapingWarning, ask, read_intrinsic
+from payback.core.transform import Match, RewardTransform
+from payback.integrations.ledger import Ledger, ShapingWarning, ask, read_intrinsic
 
 Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
 """(obs, action, next_obs, info) → (1,) on batches of one, or the name of an info key."""
@@ -58,14 +58,15 @@ class ShapeReward(RLlibCallback):
                 "payback.integrations.gymnasium.ShapeReward(..., observe_debt=True)"
             )
         self.intrinsic, self.transform, self.on_truncation, self.strict = intrinsic, transform, on_truncation, strict
-        self.account: Account | None = None
+        self.ledger: Ledger | None = None
         self._returns = np.zeros(0)
         self._common: list[CenterState] | None = None
 
     def on_algorithm_init(self, *, algorithm: Any, metrics_logger: Any = None, **kwargs: Any) -> None:
         """Compare the algorithm's γ with the loans', and make F̄ a part of its checkpoints."""
-        learner, loans = algorithm.config.gamma, self.transform.gamma
-        if loans is not None and learner != loans:
+        learner = algorithm.config.gamma
+        loans = self.transform.gamma if isinstance(self.transform, Match) else learner
+        if learner != loans:
             problem = (
                 f"the learner discounts with gamma {learner}, the loans are repaid with gamma {loans}: "
                 "they would not cancel; give both the same"
@@ -76,7 +77,7 @@ class ShapeReward(RLlibCallback):
         _save_with(algorithm, self)
 
     def on_episode_start(self, *, episode: Any, env_runner: Any = None, env_index: int, **kwargs: Any) -> None:
-        """Open the episode's account; what an episode that never ended still owed is dropped and counted."""
+        """Open the episode's ledger; what an episode that never ended still owed is dropped and counted."""
         if not env_runner.config.in_evaluation:
             self._open(env_runner).reset(self._only(env_index))
             self._returns[env_index] = 0.0
@@ -87,17 +88,17 @@ class ShapeReward(RLlibCallback):
             return
         if not isinstance(episode, SingleAgentEpisode):
             raise TypeError("ShapeReward shapes single-agent episodes; multi-agent ones are not supported")
-        account, only = self._open(env_runner), self._only(env_index)
+        ledger, only = self._open(env_runner), self._only(env_index)
         info, extrinsic = episode.get_infos(-1), float(episode.get_rewards(-1))
         F = self._read(episode, info, env_index)
         truncated = bool(episode.is_truncated)
         ends = np.where(only, episode.is_terminated, False), np.where(only, truncated, False)
-        shaped = float(account.step(np.where(only, F, 0.0), *ends, only)[env_index])
+        shaped = float(ledger.step(np.where(only, F, 0.0), *ends, only)[env_index])
         record = {"extrinsic": extrinsic, "intrinsic": F, "shaped": shaped, "truncated": truncated}
-        info.update(record, owed=float(account.ending[env_index]))
+        info.update(record, owed=float(ledger.ending[env_index]))
         episode.set_rewards(new_data=extrinsic + shaped, at_indices=-1)
         if episode.is_done:
-            terminated, truncated = (flags[env_index] for flags in account.ends(*ends))
+            terminated, truncated = (flags[env_index] for flags in ledger.ends(*ends))
             episode.is_terminated, episode.is_truncated = bool(terminated), bool(truncated)
         self._returns[env_index] += extrinsic
 
@@ -131,12 +132,12 @@ class ShapeReward(RLlibCallback):
         self._common = centers
         group.foreach_env_runner(lambda runner: _set_centers(runner, centers))
 
-    def _open(self, env_runner: Any) -> Account:
-        if self.account is None:
-            self.account = env_runner.shaping = Account(self.transform, env_runner.num_envs, self.on_truncation)
-            self.account.state = with_centers(self.account.state, getattr(env_runner, "shaping_means", []))
+    def _open(self, env_runner: Any) -> Ledger:
+        if self.ledger is None:
+            self.ledger = env_runner.shaping = Ledger(self.transform, env_runner.num_envs, self.on_truncation)
+            self.ledger.state = with_centers(self.ledger.state, getattr(env_runner, "shaping_means", []))
             self._returns = np.zeros(env_runner.num_envs)
-        return self.account
+        return self.ledger
 
     def _only(self, env_index: int) -> np.ndarray:
         return np.arange(len(self._returns)) == env_index
@@ -176,15 +177,15 @@ def with_centers(state: Any, centers: list[CenterState]) -> Any:
 
 
 def _centers(env_runner: Any) -> list[CenterState]:
-    account = getattr(env_runner, "shaping", None)
-    return [] if account is None else centers_of(account.state)
+    ledger = getattr(env_runner, "shaping", None)
+    return [] if ledger is None else centers_of(ledger.state)
 
 
 def _set_centers(env_runner: Any, centers: list[CenterState]) -> None:
     env_runner.shaping_means = centers
-    account = getattr(env_runner, "shaping", None)
-    if account is not None:
-        account.state = with_centers(account.state, centers)
+    ledger = getattr(env_runner, "shaping", None)
+    if ledger is not None:
+        ledger.state = with_centers(ledger.state, centers)
 
 
 def _center(row: list[float]) -> CenterState:

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from payback.core.arrays import Array, float_dtype, namespace, wide_dtype
-from payback.core.transform import RewardTransform, chain
-from payback.core.validate import read_step
-from payback.integrations.ledger import Account, read_intrinsic
+from payback.core.chain import chain
+from payback.core.scaling import scale_by_rms
+from payback.core.transform import RewardTransform
+from payback.integrations.ledger import Ledger, read_intrinsic
 
 KEYS = ("observations", "actions", "rewards", "terminateds", "truncateds", "next_observations")
 
@@ -41,15 +41,15 @@ class ShapedRollout(NamedTuple):
 class ShapeRollouts:
     """Turns rllte's reward module and a transform into shaped rewards for one rollout after another.
 
-    `scale` divides F by its root mean square so far (`divide_by_rms`), in the place of the module's own normalisation.
-    Call `watch` of the module itself where it has one. `account` has the debts.
+    `scale` divides F by its root mean square so far (`scale_by_rms`), in the place of the module's own normalisation.
+    Call `watch` of the module itself where it has one. `ledger` has the debts.
     """
 
     def __init__(self, module: Any, transform: RewardTransform, on_truncation: str = "settle", scale: bool = True):
         refuse_look_ahead(module)
         module.rwd_norm_type, module.rwd_norm = "none", None
         self.module = module
-        self.account = Account(chain(divide_by_rms(), transform) if scale else transform, module.n_envs, on_truncation)
+        self.ledger = Ledger(chain(scale_by_rms(), transform) if scale else transform, module.n_envs, on_truncation)
 
     def shape(self, samples: dict[str, torch.Tensor], valid: torch.Tensor | None = None) -> ShapedRollout:
         """Reward a rollout and shape it; `valid` (T, B) is False in autoreset rows, which pay and teach nothing."""
@@ -59,10 +59,10 @@ class ShapeRollouts:
         shaped = np.empty(F.shape)
         for t in range(len(F)):
             row = None if rows is None else rows[t]
-            F[t] = read_intrinsic(F[t], self.account.num_envs, self.account.steps, row)
+            F[t] = read_intrinsic(F[t], self.ledger.num_envs, self.ledger.steps, row)
             F[t] = F[t] if row is None else np.where(row, F[t], 0.0)
-            shaped[t] = self.account.step(F[t], terminated[t], truncated[t], row)
-        ends = self.account.ends(terminated, truncated)
+            shaped[t] = self.ledger.step(F[t], terminated[t], truncated[t], row)
+        ends = self.ledger.ends(terminated, truncated)
         return ShapedRollout(*(torch.as_tensor(x) for x in (shaped.astype(np.float32), *ends, F.astype(np.float32))))
 
     def _intrinsic(self, samples: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -88,40 +88,6 @@ def refuse_look_ahead(module: Any) -> None:
         raise ValueError(
             f"{type(module).__name__} mixes several reward modules; give each of them a ShapeRollouts of its own"
         )
-
-
-def divide_by_rms() -> RewardTransform:
-    """Divide each reward by the root mean square of all valid ones of earlier calls: F'_t = F_t / √(mean F²).
-
-    Nothing is divided before the first reward. Causal, and so allowed before a match; it outlives episodes.
-
-    >>> transform = divide_by_rms()
-    >>> state, no = transform.init(np.zeros(1)), np.array([False])
-    >>> for reward in (2.0, 4.0):
-    ...     state, shaped = transform.update(state, np.array([reward]), no)
-    ...     print(shaped)
-    [2.]
-    [2.]
-    """
-
-    def init(example: Array) -> tuple[Array, Array]:
-        xp = namespace(example)
-        zero = xp.zeros((), dtype=wide_dtype(xp))
-        return zero, zero
-
-    def update(
-        state: tuple[Array, Array], reward: Array, done: Array, valid: Array | None = None, settle: Array | None = None
-    ) -> tuple[tuple[Array, Array], Array]:
-        xp = namespace(reward)
-        reward = xp.astype(reward, float_dtype(xp, reward))
-        xp, reward, done, valid = read_step("divide_by_rms", reward, reward, done, valid)
-        count, squares = state
-        seen = xp.asarray(reward.shape[0] if valid is None else xp.sum(valid), dtype=count.dtype)
-        rms = xp.where(squares > 0, xp.sqrt(squares / xp.where(count > 0, count, 1.0)), 1.0)
-        shaped = reward / xp.astype(rms, reward.dtype)
-        return (count + seen, squares + xp.sum(reward * reward, dtype=count.dtype)), shaped
-
-    return RewardTransform(init, update)
 
 
 def _flags(values: torch.Tensor) -> np.ndarray:

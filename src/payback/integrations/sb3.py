@@ -23,8 +23,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize
 from stable_baselines3.her import HerReplayBuffer
 
-from payback.core.transform import RewardTransform
-from payback.integrations.ledger import Account, ShapingWarning, ask, read_intrinsic
+from payback.core.transform import Match, RewardTransform
+from payback.integrations.ledger import Ledger, ShapingWarning, ask, read_intrinsic
 from payback.integrations.observed_debt import space_with_debt, with_debt
 
 Source = Callable[[Any, Any, Any, list[dict[str, Any]]], Any] | str
@@ -39,7 +39,7 @@ class ShapeVecReward(VecEnvWrapper):
 
     `on_truncation="settle"` collects the debt at a time limit and takes `TimeLimit.truncated` back, so that no learner
     bootstraps past it; "carry" leaves the debt to the bootstrapped value. `observe_debt` adds the debt to the
-    observation. `event` flags the steps at which `match_when` repays. `account` has the debts.
+    observation. `event` flags the steps at which `match_when` repays. `ledger` has the debts.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class ShapeVecReward(VecEnvWrapper):
         event: Source | None = None,
     ):
         super().__init__(venv, space_with_debt(venv.observation_space) if observe_debt else None)
-        self.account = Account(transform, venv.num_envs, on_truncation)
+        self.ledger = Ledger(transform, venv.num_envs, on_truncation)
         self._intrinsic, self._event, self._observe = intrinsic, event, observe_debt
         self._obs: Any = None
         self._actions: Any = None
@@ -60,8 +60,8 @@ class ShapeVecReward(VecEnvWrapper):
     def reset(self) -> Any:
         """Reset all environments; the debts of open episodes are dropped and counted."""
         obs = self._obs = self.venv.reset()
-        self.account.reset()
-        return with_debt(obs, self.account.owed) if self._observe else obs
+        self.ledger.reset()
+        return with_debt(obs, self.ledger.owed) if self._observe else obs
 
     def step_async(self, actions: np.ndarray) -> None:
         """Hand the actions on."""
@@ -77,23 +77,23 @@ class ShapeVecReward(VecEnvWrapper):
             terminated, truncated = _split(done, infos, ended)
         F = self._read(self._intrinsic, obs, infos, ended)
         event = None if self._event is None else self._read(self._event, obs, infos, ended).astype(bool)
-        shaped = self.account.step(F, terminated, truncated, None, event)
+        shaped = self.ledger.step(F, terminated, truncated, None, event)
         self._obs = obs
         cut = [False] * len(infos) if truncated is None else truncated.tolist()
-        _record(infos, reward.tolist(), F.tolist(), shaped.tolist(), self.account.ending.tolist(), cut)
+        _record(infos, reward.tolist(), F.tolist(), shaped.tolist(), self.ledger.ending.tolist(), cut)
         if terminated is not None and truncated is not None:
-            bootstraps = self.account.ends(terminated, truncated)[1].tolist()
+            bootstraps = self.ledger.ends(terminated, truncated)[1].tolist()
             for k in ended:
                 infos[k]["TimeLimit.truncated"] = bootstraps[k]
         if self._observe:
             for k in ended:
                 last = infos[k]["terminal_observation"]
-                infos[k]["terminal_observation"] = with_debt(last, self.account.ending[k])
-            obs = with_debt(obs, self.account.owed)
+                infos[k]["terminal_observation"] = with_debt(last, self.ledger.ending[k])
+            obs = with_debt(obs, self.ledger.owed)
         return obs, (reward + shaped).astype(reward.dtype), done, infos
 
     def _read(self, source: Source, obs: Any, infos: list[dict[str, Any]], ended: list[int]) -> np.ndarray:
-        step = self.account.steps
+        step = self.ledger.steps
         if isinstance(source, str):
             for k, info in enumerate(infos):
                 if source not in info:
@@ -131,7 +131,7 @@ def save_model(model: BaseAlgorithm, path: str | Path) -> None:
     shaping, _ = find_shaping(model.get_env())
     model.save(path)
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(_zip(path), "a") as archive:
-        shaping.account.save(Path(folder) / STATE)
+        shaping.ledger.save(Path(folder) / STATE)
         archive.write(Path(folder) / STATE, STATE)
 
 
@@ -145,7 +145,7 @@ def load_model(kind: type[BaseAlgorithm], path: str | Path, env: VecEnv, **optio
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(_zip(path)) as archive:
         if STATE not in archive.namelist():
             raise ValueError(f"{path} holds a model without a shaping state; save it with save_model")
-        shaping.account.load(archive.extract(STATE, folder))
+        shaping.ledger.load(archive.extract(STATE, folder))
     return model
 
 
@@ -167,8 +167,9 @@ def find_shaping(env: VecEnv | None) -> tuple[ShapeVecReward, list[VecEnvWrapper
 
 def _problems(model: BaseAlgorithm, env: VecEnv) -> list[str]:
     shaping, outside = find_shaping(env)
-    gamma, problems = shaping.account.transform.gamma, []
-    if gamma is not None and model.gamma != gamma:  # type: ignore[attr-defined]
+    transform, problems = shaping.ledger.transform, []
+    gamma = transform.gamma if isinstance(transform, Match) else model.gamma  # type: ignore[attr-defined]
+    if model.gamma != gamma:  # type: ignore[attr-defined]
         problems.append(
             f"the learner discounts with gamma {model.gamma}, the loans are repaid with gamma {gamma}: "  # type: ignore[attr-defined]
             "they would not cancel; give both the same"

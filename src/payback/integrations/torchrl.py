@@ -21,7 +21,7 @@ from tensordict import TensorDictBase
 from torchrl.data import Binary, Composite, Unbounded
 from torchrl.envs.transforms import Transform
 
-from payback.core.transform import RewardTransform, drop, owed
+from payback.core.transform import Match, RewardTransform, drop, owed
 from payback.integrations.ledger import refuse_unknown, say_time_limit
 
 
@@ -78,7 +78,7 @@ class ShapeReward(Transform):
         state, shaped = self.shaping.update(self._state(tensordict), F, done, valid, event)
         self.steps += 1
         debt = self._owed(state)
-        if not self.settles and self.shaping.gamma is not None:
+        if not self.settles and isinstance(self.shaping, Match):
             state, _ = drop(self.shaping, state, truncated & ~terminated)
         self._put(next_tensordict, state, debt, truncated)
         paid = shaped.reshape(*batch, 1).to(reward.dtype)
@@ -95,7 +95,7 @@ class ShapeReward(Transform):
         if self._open is not None and len(self._open) == n:
             self.drops += torch.count_nonzero(self._open * mask)
         state = self._state(tensordict) if "loans" in tensordict else self._fresh(n)
-        if self.shaping.gamma is not None:
+        if isinstance(self.shaping, Match):
             state, _ = drop(self.shaping, state, mask)
         self._put(tensordict_reset, state, self._owed(state), torch.zeros_like(mask), learn=False)
         return tensordict_reset
@@ -128,7 +128,7 @@ class ShapeReward(Transform):
         F = F.detach().reshape(-1).to(torch.float64)
         if F.device.type == "cpu" and not bool(torch.isfinite(F).all()):
             k = int(torch.nonzero(~torch.isfinite(F))[0])
-            raise ValueError(f"the intrinsic reward of environment {k} at step {self.steps} is {float(F[k])}; mend it")
+            raise ValueError(f"the intrinsic reward of environment {k} at step {self.steps} is {float(F[k])}; fix it")
         return F
 
     def _report_as_terminal(self, next_tensordict: TensorDictBase, done: torch.Tensor) -> None:
@@ -140,7 +140,7 @@ class ShapeReward(Transform):
         next_tensordict.set("truncated", torch.zeros_like(truncated))
 
     def _owed(self, state: Any) -> torch.Tensor:
-        return owed(self.shaping, state) if self.shaping.gamma is not None else torch.zeros(1)
+        return owed(self.shaping, state) if isinstance(self.shaping, Match) else torch.zeros(1)
 
     def _fresh(self, n: int) -> Any:
         fresh = list(_leaves(self.shaping.init(torch.zeros(n, dtype=torch.float64, device=self.drops.device))))

@@ -7,6 +7,7 @@ counted down: each loan is valued at the end that will settle it, which costs th
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,11 @@ UNROLL = 32
 
 
 def unrolled_block(
-    xp: Any, due_and_rest: np.ndarray, loans: Array, rewards: Array, dones: Array
+    xp: Any, due_of: np.ndarray, rest_of: np.ndarray, loans: Array, rewards: Array, dones: Array
 ) -> tuple[Array, Array]:
-    """Repay over W = len(loans) steps as `update` does; return the loans left, newest first, and the shaped rewards."""
+    """Repay over W = len(loans) steps as the step does; return the loans left, newest first, and the shaped rewards."""
     W, T = loans.shape[0], rewards.shape[0]
-    if W == 0:
-        return loans, xp.zeros_like(rewards)
-    due, rest = due_and_rest.astype(rewards.dtype)
+    due, rest = (weights.astype(rewards.dtype) for weights in (due_of, rest_of))
     lent = xp.concatenate((loans[::-1], rewards))
     age = _steps_since_end(xp, dones, W)
     paid, settled = xp.zeros_like(rewards), xp.zeros_like(rewards)
@@ -42,7 +41,7 @@ def countdown_block(xp: Any, gamma: float, loans: Array, rewards: Array, dones: 
     """Repay each loan in one sum at age D = len(loans), or at its episode's end, at a cost that is flat in D."""
     from jax import lax
 
-    D, T = loans.shape[0], rewards.shape[0]
+    D, T, log_interest = loans.shape[0], rewards.shape[0], -math.log(gamma)
     lent = xp.concatenate((loans[::-1], rewards))
     ends = xp.concatenate((xp.zeros_like(loans, dtype=bool), dones))
     far = xp.full(rewards.shape[1:], D + 1, dtype=xp.int32)
@@ -52,7 +51,7 @@ def countdown_block(xp: Any, gamma: float, loans: Array, rewards: Array, dones: 
 
     def settle(debt: Array, row: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         loan, end, steps = row
-        at_end = loan * xp.exp(steps.astype(loan.dtype) * -np.log(gamma))
+        at_end = loan * xp.exp(steps.astype(loan.dtype) * log_interest)
         return xp.where(end, 0.0, debt + xp.where(steps <= D, at_end, 0.0)), debt
 
     _, settlement = lax.scan(settle, xp.zeros_like(rewards[0]), (lent, ends, ahead))

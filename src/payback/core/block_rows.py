@@ -1,0 +1,52 @@
+"""What the NumPy block forms share: walking down the rows of a (T, B) block with a sum that is read and set on the way.
+
+Rewards are touched in whole rows; the few episode ends are handled one by one. Running sums are kept in float64, where
+the rounding of γ does not add up over an episode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+CHUNK = 64
+"""Rows that are turned into float64 at a time: small enough to stay in the cache."""
+
+
+def invalid_only_between_episodes(dones: np.ndarray, valid: np.ndarray, debtless: np.ndarray) -> bool:
+    """Say whether every invalid row stands where nothing is owed, so that no loan's age must be stopped there."""
+    free = np.concatenate((debtless[None], dones[:-1] | ~valid[:-1]))
+    return bool((valid | free).all())
+
+
+def accumulate(
+    interest: float, debt: np.ndarray, rewards: np.ndarray, read: np.ndarray, write: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Run debt ← (debt + rewards[t])·interest over the rows; return the last debt and what was read on the way.
+
+    `read` and `write` are sorted flat positions: the debt is read there before its row is added, and set to `values`
+    after.
+    """
+    found = np.empty(read.size)
+    (readers, reads), (writers, writes) = (split_by_row(at, *rewards.shape) for at in (read, write))
+    with np.errstate(over="ignore"):  # sums that are never read may grow out of bounds
+        for t, row in enumerate(_float64_rows(rewards)):
+            if reads[t + 1] > reads[t]:
+                found[reads[t] : reads[t + 1]] = debt[readers[reads[t] : reads[t + 1]]]
+            debt += row
+            debt *= interest
+            if writes[t + 1] > writes[t]:
+                debt[writers[writes[t] : writes[t + 1]]] = values[writes[t] : writes[t + 1]]
+    return debt, found
+
+
+def split_by_row(at: np.ndarray, T: int, B: int) -> tuple[np.ndarray, list[int]]:
+    """Return the columns of sorted flat positions, row after row, and where each row's begin."""
+    starts = np.searchsorted(at, np.arange(T + 1) * B)
+    return at % B, starts.tolist()
+
+
+def _float64_rows(rewards: np.ndarray) -> Iterator[np.ndarray]:
+    for first in range(0, len(rewards), CHUNK):
+        yield from rewards[first : first + CHUNK].astype(np.float64, copy=False)
