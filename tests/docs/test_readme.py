@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parents[1] / "README.md"
+README = Path(__file__).parents[2] / "README.md"
 ADAPTERS = {
     # name: (what the reader has already, then what shows that the block did its work)
     "Gymnasium": (

@@ -37,7 +37,7 @@ def walk():
 @pytest.fixture(scope="session")
 def readme_block():
     """Reads the README's code of an adapter, by its name there."""
-    return runpy.run_path(str(Path(__file__).parents[1] / "test_readme.py"))["adapter_block"]
+    return runpy.run_path(str(Path(__file__).parents[1] / "docs" / "test_readme.py"))["adapter_block"]
 
 
 @pytest.fixture(scope="session")
