@@ -1,11 +1,10 @@
 """The paper's sentences with their verdicts, as a page of the docs: `python -m payback_lab.report.claims`."""
 
-import json
 from pathlib import Path
-from typing import Any
 
+from payback_lab.claims.claim import Claim, read_claim
 from payback_lab.report.markdown import rows
-from payback_lab.report.readme import verdicts
+from payback_lab.report.readme import committed, verdicts
 
 EXPERIMENTS = ("cliff", "long-cliff", "doorkey")
 COLUMNS = ("verdict", "sentence", "paper", "here", "where it stands, and how it is decided")
@@ -26,15 +25,15 @@ def page(results: Path) -> str:
 
 def section(results: Path, experiment: str) -> str:
     """Return one experiment's claims as a table under its count of verdicts."""
-    summary = json.loads((results / experiment / "summary.json").read_text())
-    table = rows(COLUMNS, map(line, summary["claims"]))
+    summary = committed(results, experiment)
+    table = rows(COLUMNS, (line(read_claim(claim)) for claim in summary["claims"]))
     return f"## {summary['title']}\n\n{verdicts(results, experiment)}.\n\n{table}\n"
 
 
-def line(claim: dict[str, Any]) -> tuple[str, ...]:
+def line(claim: Claim) -> tuple[str, ...]:
     """Write one claim's row."""
-    where = f"`{claim['where']}`. {claim['note']}".strip()
-    cells = (claim["verdict"], claim["sentence"], claim["paper"] or "–", claim["here"] or "–", where)
+    where = f"`{claim.where}`. {claim.note}".strip()
+    cells = (claim.verdict, claim.text, claim.paper or "–", claim.here or "–", where)
     return tuple(cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
 
 

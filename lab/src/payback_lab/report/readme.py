@@ -4,18 +4,23 @@ import json
 from pathlib import Path
 from typing import Any
 
+from payback_lab.claims.claim import read_claim
 from payback_lab.methods import SCHEMES
 from payback_lab.report.markdown import placed, rows
 from payback_lab.report.readme_doorkey import tables
-from payback_lab.running.plan import Claim
 
 CONVERGED = {"cliff": "No IM is the fastest to converge.", "long-cliff": None}
 """The claim whose figures are the episodes to convergence, by experiment."""
 
 
+def committed(results: Path, experiment: str) -> dict[str, Any]:
+    """Return the committed summary of an experiment."""
+    return json.loads((results / experiment / "summary.json").read_text())
+
+
 def table(results: Path, experiment: str) -> str:
     """Return one experiment's table in Markdown: a row per scheme, from `results` alone."""
-    summary = json.loads((results / experiment / "summary.json").read_text())
+    summary = committed(results, experiment)
     runs = next(group["runs"] for group in summary["groups"] if group["name"] == experiment)
     episodes = _figures(summary["claims"], CONVERGED[experiment])
     header = ["scheme", *(["converged, episode"] if episodes else []), "optimal", "greedy return", "greedy moves"]
@@ -34,7 +39,7 @@ def table(results: Path, experiment: str) -> str:
 
 def verdicts(results: Path, experiment: str) -> str:
     """Count how the paper's sentences about an experiment came out, its ablations left aside."""
-    claims = [Claim(**claim) for claim in json.loads((results / experiment / "summary.json").read_text())["claims"]]
+    claims = map(read_claim, committed(results, experiment)["claims"])
     own = [claim.verdict for claim in claims if claim.plain]
     holds, fails, open_ = (own.count(verdict) for verdict in ("holds", "does not hold", "undecided"))
     return f"{len(own)} sentences: {holds} hold, {fails} do not, {open_} undecided"

@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from payback_lab import cli
-from payback_lab.experiments.delay import experiment as delay
-from payback_lab.experiments.reach import experiment as reach
-from payback_lab.experiments.sized_doorkey import parse_sized_setting
+from payback_lab.experiments.delay import config as delay
+from payback_lab.experiments.doorkey.sized import parse_sized_setting
+from payback_lab.experiments.reach import config as reach
 from payback_lab.running.run import Request, planned, run
 
 

@@ -8,10 +8,10 @@ once, is left out.
 
 import numpy as np
 
-from payback_lab.claims.verdicts import all_of, not_negative, positive
-from payback_lab.experiments.doorkey.evidence import Evidence, figure
+from payback_lab.claims.evidence import Evidence, figure
+from payback_lab.claims.sentence import Decision, Rule
+from payback_lab.claims.verdicts import all_of, in_range, positive
 from payback_lab.experiments.doorkey.printed import PAIRS, SETTINGS, title
-from payback_lab.experiments.doorkey.sentence import Decide, Decision
 from payback_lab.running.plan import Result
 from payback_lab.statistics import bootstrap_interval, stratified_interval
 
@@ -46,7 +46,7 @@ def with_ends(run: Result, alpha: float, gamma: float, centred: bool) -> float:
     return approximated(run, gamma, centred) + (1 - gamma) / gamma * left_out
 
 
-def close_to_approximation(scheme: str) -> Decide:
+def close_to_approximation(scheme: str) -> Rule:
     """Decide whether at every setting the mean of F' is within 10 % of the approximation of it."""
     centred = not scheme.endswith("-raw")
 
@@ -58,10 +58,7 @@ def close_to_approximation(scheme: str) -> Decide:
             paper = np.array([approximated(run, gamma, centred) for run in runs])
             ends = np.array([with_ends(run, alpha, gamma, centred) for run in runs])
             low, high = _ratio(here, paper)
-            verdicts += [
-                not_negative(low - 1 + CLOSE, high - 1 + CLOSE),
-                not_negative(1 + CLOSE - high, 1 + CLOSE - low),
-            ]
+            verdicts.append(in_range(low, high, 1 - CLOSE, 1 + CLOSE))
             texts.append(
                 f"{title(setting)} F' {_small(here)}, approximated {_small(paper)}: "
                 f"{_of(here, paper):.2f} × [{low:.2f}, {high:.2f}]; with ends {_small(ends)}: {_of(here, ends):.2f} ×"
