@@ -23,6 +23,15 @@ def said(evidence: Evidence, measure: Measure, cells: Sequence[Cell]) -> str:
     return f"{measure.title}: {'; '.join(parts)}" if measure.title else "; ".join(parts)
 
 
+def figures_said(here: str) -> dict[str, str]:
+    """Read back what `said` says of the schemes of an experiment without settings, for a measure without title.
+
+    >>> figures_said("none 450 [448, 453]; im 3,982 [3,900, 4,100]")
+    {'none': '450 [448, 453]', 'im': '3,982 [3,900, 4,100]'}
+    """
+    return dict(part.split(" ", 1) for part in here.split("; "))
+
+
 def _one(evidence: Evidence, measure: Measure, cell: Cell) -> str:
     runs = evidence.cells[cell]
     never = sum(measure.never(run) for run in runs)

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from payback_lab.claims.claim import Claim, read_claim
+from payback_lab.claims.claim import Claim
+from payback_lab.report.committed import committed, committed_claims
 from payback_lab.report.markdown import rows
-from payback_lab.report.readme import committed, verdicts
+from payback_lab.report.readme import verdicts
 
 EXPERIMENTS = ("cliff", "long-cliff", "doorkey")
 COLUMNS = ("verdict", "sentence", "paper", "here", "where it stands, and how it is decided")
@@ -25,9 +26,8 @@ def page(results: Path) -> str:
 
 def section(results: Path, experiment: str) -> str:
     """Return one experiment's claims as a table under its count of verdicts."""
-    summary = committed(results, experiment)
-    table = rows(COLUMNS, (line(read_claim(claim)) for claim in summary["claims"]))
-    return f"## {summary['title']}\n\n{verdicts(results, experiment)}.\n\n{table}\n"
+    table = rows(COLUMNS, map(line, committed_claims(results, experiment)))
+    return f"## {committed(results, experiment)['title']}\n\n{verdicts(results, experiment)}.\n\n{table}\n"
 
 
 def line(claim: Claim) -> tuple[str, ...]:

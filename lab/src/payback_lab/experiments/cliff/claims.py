@@ -39,6 +39,14 @@ WHEN_CONVERGED = (
 
 ZERO = "F per step in the last tenth of training; effectively zero: below a tenth of what a move costs."
 
+FASTEST = Sentence(
+    "sec:cw",
+    "No IM is the fastest to converge.",
+    "",
+    ALL,
+    lower(CONVERGED, cells_of("none"), cells_of(*CURIOUS)),
+    WHEN_CONVERGED,
+)
 RATE = Sentence(
     "sec:cw",
     "The three normalised methods converge at a rate very similar to no IM's.",
@@ -79,14 +87,7 @@ SENTENCES = (
         (),
         shortest_path_is(GRID, MOVES, RETURN),
     ),
-    Sentence(
-        "sec:cw",
-        "No IM is the fastest to converge.",
-        "",
-        ALL,
-        lower(CONVERGED, cells_of("none"), cells_of(*CURIOUS)),
-        WHEN_CONVERGED,
-    ),
+    FASTEST,
     Sentence(
         "sec:cw",
         "No IM converges in around 500 episodes.",
