@@ -43,11 +43,13 @@ X = Measure("", of_figure("x"))
         (surely_lower(X, HIGH, LOW, 0.05), "does not hold"),
         (times(X, [LOW], HIGH, at_most=0.5), "holds"),
         (times(X, [HIGH], LOW, at_most=2), "does not hold"),
+        (times(X, [NEAR], LOW, at_most=1.2), "undecided"),
         (at_most(X, [LOW], [HIGH, NEAR], 2), "holds"),
         (at_most(X, [LOW, HIGH], [LOW], 2), "does not hold"),
         (alike(X, LOW, NEAR, 3), "holds"),
         (alike(X, LOW, NEAR, 1.2), "undecided"),
         (alike(X, HIGH, LOW, 3), "does not hold"),
+        (alike(X, LOW, HIGH, 3), "does not hold"),
         (apart(X, HIGH, LOW, 3), "holds"),
         (apart(X, LOW, HIGH, 3), "holds"),
         (apart(X, LOW, NEAR, 3), "does not hold"),
@@ -96,7 +98,7 @@ def test_figures_in_words():
 
 
 def test_gather_takes_one_group_and_sorts_seeds():
-    results = {f"cliff/im/seed{k}": Result({}) for k in (10, 2)} | {"cliff+wide-rnd/im/seed0": Result({})}
+    results = {f"cliff/im/seed{k}": Result({}, {}, {"x": k}) for k in (10, 2)} | {"cliff+wide-rnd/im/seed0": Result({})}
     assert gather(results, "cliff").cells == {("", "im"): (results["cliff/im/seed2"], results["cliff/im/seed10"])}
     assert list(gather(results, "cliff", "wide-rnd").cells) == [("", "im")]
 
@@ -145,3 +147,9 @@ def test_an_experiment_of_any_settings_can_be_decided(results, here, verdict, no
     assert (claim.verdict, claim.plain) == (verdict, True)
     assert claim.note.startswith(note)
     assert claim.note.endswith(" Of 1,000 episodes.")
+
+
+@pytest.mark.parametrize("name", ["cliff/none", "cliff/none/3", "none/seed0", "a/b/c/d/seed0", "cliff//none/seed0"])
+def test_what_is_no_run_id_is_refused(name):
+    with pytest.raises(ValueError, match="is not the id of a run: write it like cliff/grm-10/seed3"):
+        Run.parse(name)
