@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from payback_lab.claims.comparison import interval_of_gap, interval_of_ratio, welch
 from payback_lab.claims.evidence import Cell, Evidence, Measure, cells
-from payback_lab.claims.sentence import Decision, Rule
+from payback_lab.claims.sentence import Decision, Rule, rule
 from payback_lab.claims.verdicts import all_of, in_range, not_negative, opposite_of, positive
 from payback_lab.claims.wording import Pairs, ratio_with_interval, said, significance
 from payback_lab.statistics import bootstrap_interval
@@ -19,39 +19,30 @@ def compared(evidence: Evidence, measure: Measure, ones: Sequence[Cell], others:
     return {(a, b): positive(*interval_of_gap(values[b], values[a])) for a in ones for b in others}
 
 
-def lower(measure: Measure, ones: Sequence[Cell], others: Sequence[Cell]) -> Rule:
+@rule
+def lower(evidence: Evidence, measure: Measure, ones: Sequence[Cell], others: Sequence[Cell]) -> Decision:
     """Decide whether each of `ones` is lower on average than each of `others`."""
-
-    def decide(evidence: Evidence) -> Decision:
-        pairs = compared(evidence, measure, ones, others)
-        return said(evidence, measure, (*ones, *others)), all_of(pairs.values())
-
-    return decide
+    pairs = compared(evidence, measure, ones, others)
+    return said(evidence, measure, (*ones, *others)), all_of(pairs.values())
 
 
-def lower_tested(measure: Measure, ones: Sequence[Cell], others: Sequence[Cell]) -> Rule:
+@rule
+def lower_tested(evidence: Evidence, measure: Measure, ones: Sequence[Cell], others: Sequence[Cell]) -> Decision:
     """Decide the same, and say p and the probability of improvement."""
-
-    def decide(evidence: Evidence) -> Decision:
-        pairs = compared(evidence, measure, ones, others)
-        here = f"{said(evidence, measure, (*ones, *others))} ({significance(evidence, measure, pairs)})"
-        return here, all_of(pairs.values())
-
-    return decide
+    pairs = compared(evidence, measure, ones, others)
+    here = f"{said(evidence, measure, (*ones, *others))} ({significance(evidence, measure, pairs)})"
+    return here, all_of(pairs.values())
 
 
-def surely_lower(measure: Measure, one: Cell, other: Cell, level: float) -> Rule:
+@rule
+def surely_lower(evidence: Evidence, measure: Measure, one: Cell, other: Cell, level: float) -> Decision:
     """Decide whether one cell is lower than another by Welch's test at a level of its own.
 
     For comparisons that are made several at once, because one interval in twenty would err.
     """
-
-    def decide(evidence: Evidence) -> Decision:
-        here, verdict = lower_tested(measure, [one], [other])(evidence)
-        p = welch(evidence.values(one, measure), evidence.values(other, measure))
-        return here, "holds" if p < level else "undecided" if verdict == "holds" else verdict
-
-    return decide
+    here, verdict = lower_tested(measure, [one], [other])(evidence)
+    p = welch(evidence.values(one, measure), evidence.values(other, measure))
+    return here, "holds" if p < level else "undecided" if verdict == "holds" else verdict
 
 
 def outperforms(settings: Sequence[str], ones: Sequence[str], others: Sequence[str], *measures: Measure) -> Rule:
@@ -59,78 +50,59 @@ def outperforms(settings: Sequence[str], ones: Sequence[str], others: Sequence[s
     return both(*(lower_tested(m, cells([k], ones), cells([k], others)) for k in settings for m in measures))
 
 
-def times(measure: Measure, ones: Sequence[Cell], reference: Cell, at_most: float) -> Rule:
+@rule
+def times(evidence: Evidence, measure: Measure, ones: Sequence[Cell], reference: Cell, at_most: float) -> Decision:
     """Decide whether each of `ones` is on average at most so many times the reference; the ratios are said."""
-
-    def decide(evidence: Evidence) -> Decision:
-        base = evidence.values(reference, measure)
-        texts = [f"{cell[1]} {ratio_with_interval(evidence.values(cell, measure), base)}" for cell in ones]
-        return "; ".join(texts), _at_most(evidence, measure, ones, [reference], at_most)
-
-    return decide
+    base = evidence.values(reference, measure)
+    texts = [f"{cell[1]} {ratio_with_interval(evidence.values(cell, measure), base)}" for cell in ones]
+    return "; ".join(texts), _at_most(evidence, measure, ones, [reference], at_most)
 
 
-def at_most(measure: Measure, ones: Sequence[Cell], others: Sequence[Cell], factor: float) -> Rule:
+@rule
+def at_most(
+    evidence: Evidence, measure: Measure, ones: Sequence[Cell], others: Sequence[Cell], factor: float
+) -> Decision:
     """Decide whether each of `ones` is on average at most so many times each of `others`; the means are said."""
-
-    def decide(evidence: Evidence) -> Decision:
-        verdict = _at_most(evidence, measure, ones, others, factor)
-        return said(evidence, measure, (*ones, *others)), verdict
-
-    return decide
+    verdict = _at_most(evidence, measure, ones, others, factor)
+    return said(evidence, measure, (*ones, *others)), verdict
 
 
-def alike(measure: Measure, one: Cell, other: Cell, factor: float) -> Rule:
+@rule
+def alike(evidence: Evidence, measure: Measure, one: Cell, other: Cell, factor: float) -> Decision:
     """Decide whether two cells are within a factor of each other."""
-
-    def decide(evidence: Evidence) -> Decision:
-        low, high = _ratio(evidence, measure, one, other)
-        return _ratio_said(evidence, measure, one, other), in_range(low, high, 1 / factor, factor)
-
-    return decide
+    low, high = _ratio(evidence, measure, one, other)
+    return _ratio_said(evidence, measure, one, other), in_range(low, high, 1 / factor, factor)
 
 
-def apart(measure: Measure, one: Cell, other: Cell, factor: float) -> Rule:
+@rule
+def apart(evidence: Evidence, measure: Measure, one: Cell, other: Cell, factor: float) -> Decision:
     """Decide whether one of two cells, whichever, is at least so many times the other."""
-
-    def decide(evidence: Evidence) -> Decision:
-        low, high = _ratio(evidence, measure, one, other)
-        there, within = low >= factor or high <= 1 / factor, low > 1 / factor and high < factor
-        verdict = "holds" if there else "does not hold" if within else "undecided"
-        return _ratio_said(evidence, measure, one, other), verdict
-
-    return decide
+    low, high = _ratio(evidence, measure, one, other)
+    there, within = low >= factor or high <= 1 / factor, low > 1 / factor and high < factor
+    verdict = "holds" if there else "does not hold" if within else "undecided"
+    return _ratio_said(evidence, measure, one, other), verdict
 
 
-def between(measure: Measure, those: Sequence[Cell], least: float, most: float) -> Rule:
+@rule
+def between(evidence: Evidence, measure: Measure, those: Sequence[Cell], least: float, most: float) -> Decision:
     """Decide whether the mean of each cell lies between two numbers."""
-
-    def decide(evidence: Evidence) -> Decision:
-        bounds = [bootstrap_interval(evidence.values(cell, measure)) for cell in those]
-        return said(evidence, measure, those), all_of(in_range(low, high, least, most) for low, high in bounds)
-
-    return decide
+    bounds = [bootstrap_interval(evidence.values(cell, measure)) for cell in those]
+    return said(evidence, measure, those), all_of(in_range(low, high, least, most) for low, high in bounds)
 
 
-def if_all_reach(measure: Measure, those: Sequence[Cell], part: Rule) -> Rule:
+@rule
+def if_all_reach(evidence: Evidence, measure: Measure, those: Sequence[Cell], part: Rule) -> Decision:
     """Leave a sentence open if a seed of these cells did not get there, because its figure would be a stand-in."""
-
-    def decide(evidence: Evidence) -> Decision:
-        here, verdict = part(evidence)
-        there = not any(measure.never(run) for cell in those for run in evidence.cells[cell])
-        return here, verdict if there else "undecided"
-
-    return decide
+    here, verdict = part(evidence)
+    there = not any(measure.never(run) for cell in those for run in evidence.cells[cell])
+    return here, verdict if there else "undecided"
 
 
-def both(*parts: Rule) -> Rule:
+@rule
+def both(evidence: Evidence, *parts: Rule) -> Decision:
     """Decide a sentence of several parts."""
-
-    def decide(evidence: Evidence) -> Decision:
-        decisions = [part(evidence) for part in parts]
-        return ". ".join(here for here, _ in decisions), all_of(verdict for _, verdict in decisions)
-
-    return decide
+    decisions = [part(evidence) for part in parts]
+    return ". ".join(here for here, _ in decisions), all_of(verdict for _, verdict in decisions)
 
 
 def some(*parts: Rule) -> Rule:
@@ -138,14 +110,11 @@ def some(*parts: Rule) -> Rule:
     return opposite(both(*(opposite(part) for part in parts)))
 
 
-def opposite(part: Rule) -> Rule:
+@rule
+def opposite(evidence: Evidence, part: Rule) -> Decision:
     """Decide the contrary of a sentence."""
-
-    def decide(evidence: Evidence) -> Decision:
-        here, verdict = part(evidence)
-        return here, opposite_of(verdict)
-
-    return decide
+    here, verdict = part(evidence)
+    return here, opposite_of(verdict)
 
 
 def _at_most(evidence: Evidence, measure: Measure, ones: Sequence[Cell], others: Sequence[Cell], factor: float):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Concatenate, ParamSpec
 
 from payback_lab.claims.claim import Claim, Verdict
 from payback_lab.claims.evidence import Cell, Evidence, gather
@@ -13,6 +14,12 @@ FEWEST = 3
 Decision = tuple[str, Verdict]
 """What was measured, in words, and the verdict."""
 Rule = Callable[[Evidence], Decision]
+P = ParamSpec("P")
+
+
+def rule(decide: Callable[Concatenate[Evidence, P], Decision]) -> Callable[P, Rule]:
+    """Make a rule of a function that decides: called without the evidence, it returns what waits for it."""
+    return lambda *args, **kwargs: lambda evidence: decide(evidence, *args, **kwargs)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from payback_lab.claims.claim import Verdict
 from payback_lab.claims.evidence import Evidence
-from payback_lab.claims.sentence import Decision, Rule
+from payback_lab.claims.sentence import Decision, Rule, rule
 from payback_lab.claims.verdicts import all_of, positive
 from payback_lab.claims.wording import ratio_with_interval, said
 from payback_lab.environments.cliff import Cliff, path_return, shortest_path
@@ -24,28 +24,22 @@ def shortest_path_is(grid: Cliff, moves: int, total: float) -> Rule:
     return lambda evidence: (f"{here[0]} moves, return {here[1]:.0f}", verdict)
 
 
-def every_seed(*schemes: str) -> Rule:
+@rule
+def every_seed(evidence: Evidence, *schemes: str) -> Decision:
     """Decide whether the greedy policy of every seed takes a shortest path."""
-
-    def decide(evidence: Evidence) -> Decision:
-        optimal = {scheme: evidence.figures(("", scheme), "optimal") for scheme in schemes}
-        texts = [f"{scheme} {int(x.sum())} of {len(x)} seeds{_share(x)}" for scheme, x in optimal.items()]
-        return "; ".join(texts), "holds" if all(x.all() for x in optimal.values()) else "does not hold"
-
-    return decide
+    optimal = {scheme: evidence.figures(("", scheme), "optimal") for scheme in schemes}
+    texts = [f"{scheme} {int(x.sum())} of {len(x)} seeds{_share(x)}" for scheme, x in optimal.items()]
+    return "; ".join(texts), "holds" if all(x.all() for x in optimal.values()) else "does not hold"
 
 
-def arrows(grid: Cliff, optimal: Sequence[str], not_optimal: Sequence[str]) -> Rule:
+@rule
+def arrows(evidence: Evidence, grid: Cliff, optimal: Sequence[str], not_optimal: Sequence[str]) -> Decision:
     """Decide whether the most common actions over seeds lead along a shortest path in just these schemes."""
-
-    def decide(evidence: Evidence) -> Decision:
-        shortest = len(shortest_path(grid)) - 1
-        lengths = {scheme: walked(evidence, scheme) for scheme in (*optimal, *not_optimal)}
-        texts = [f"{scheme} {length} moves" if length else f"{scheme} never" for scheme, length in lengths.items()]
-        right = all(lengths[s] == shortest for s in optimal) and all(lengths[s] != shortest for s in not_optimal)
-        return f"to the goal: {', '.join(texts)}", "holds" if right else "does not hold"
-
-    return decide
+    shortest = len(shortest_path(grid)) - 1
+    lengths = {scheme: walked(evidence, scheme) for scheme in (*optimal, *not_optimal)}
+    texts = [f"{scheme} {length} moves" if length else f"{scheme} never" for scheme, length in lengths.items()]
+    right = all(lengths[s] == shortest for s in optimal) and all(lengths[s] != shortest for s in not_optimal)
+    return f"to the goal: {', '.join(texts)}", "holds" if right else "does not hold"
 
 
 def walked(evidence: Evidence, scheme: str) -> int | None:
@@ -55,15 +49,12 @@ def walked(evidence: Evidence, scheme: str) -> int | None:
     return len(places) - 1 if kind(*places[-1], *action.shape) == "goal" else None
 
 
-def suboptimal(grid: Cliff, *schemes: str) -> Rule:
+@rule
+def suboptimal(evidence: Evidence, grid: Cliff, *schemes: str) -> Decision:
     """Decide whether the greedy return of each scheme is below that of the shortest path."""
-
-    def decide(evidence: Evidence) -> Decision:
-        best, those = path_return(grid, shortest_path(grid)), cells_of(*schemes)
-        values = [evidence.values(cell, GREEDY_RETURN) for cell in those]
-        return said(evidence, GREEDY_RETURN, those), all_of(_above(np.full_like(x, best), x) for x in values)
-
-    return decide
+    best, those = path_return(grid, shortest_path(grid)), cells_of(*schemes)
+    values = [evidence.values(cell, GREEDY_RETURN) for cell in those]
+    return said(evidence, GREEDY_RETURN, those), all_of(_above(np.full_like(x, best), x) for x in values)
 
 
 def rise_and_fall(evidence: Evidence) -> Decision:

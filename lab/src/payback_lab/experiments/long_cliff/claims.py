@@ -5,7 +5,7 @@ import numpy as np
 from payback_lab.claims.comparison import interval_of_gap
 from payback_lab.claims.evidence import Evidence, Measure, of_figure
 from payback_lab.claims.rules import between, lower
-from payback_lab.claims.sentence import Claims, Decision, Rule, Sentence
+from payback_lab.claims.sentence import Claims, Decision, Sentence, rule
 from payback_lab.claims.verdicts import all_of, not_negative, positive
 from payback_lab.claims.wording import said
 from payback_lab.experiments.cliff.config import ABLATIONS
@@ -40,19 +40,16 @@ def at_most_one_more(evidence: Evidence) -> Decision:
     return "; ".join(texts), all_of(not_negative(1 - high, 1 - low) for low, high in gaps.values())
 
 
-def together(measure: Measure, sign: int) -> Rule:
+@rule
+def together(evidence: Evidence, measure: Measure, sign: int) -> Decision:
     """Decide whether the best ones together lie above (sign 1) or below (−1) the rest together."""
-
-    def decide(evidence: Evidence) -> Decision:
-        best, rest = (
-            np.concatenate([evidence.values(cell, measure) for cell in cells_of(*group)]) for group in (BEST, REST)
-        )
-        low, high = interval_of_gap(sign * best, sign * rest)
-        gap = f"{sign * (best.mean() - rest.mean()):.2f} [{low:.2f}, {high:.2f}]"
-        values = said(evidence, measure, cells_of(*BEST, *REST))
-        return f"{best.mean():.1f} against {rest.mean():.1f}, better by {gap}. {values}", positive(low, high)
-
-    return decide
+    best, rest = (
+        np.concatenate([evidence.values(cell, measure) for cell in cells_of(*group)]) for group in (BEST, REST)
+    )
+    low, high = interval_of_gap(sign * best, sign * rest)
+    gap = f"{sign * (best.mean() - rest.mean()):.2f} [{low:.2f}, {high:.2f}]"
+    values = said(evidence, measure, cells_of(*BEST, *REST))
+    return f"{best.mean():.1f} against {rest.mean():.1f}, better by {gap}. {values}", positive(low, high)
 
 
 SENTENCES = (
