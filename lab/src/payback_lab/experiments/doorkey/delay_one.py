@@ -12,6 +12,7 @@ from payback_lab.claims.evidence import Evidence, figure
 from payback_lab.claims.sentence import Decision, rule
 from payback_lab.claims.verdicts import all_of, in_range, positive
 from payback_lab.experiments.doorkey.printed import PAIRS, SETTINGS, title
+from payback_lab.methods import parse_scheme
 from payback_lab.running.plan import Result
 from payback_lab.statistics import bootstrap_interval, stratified_interval
 
@@ -49,7 +50,7 @@ def with_ends(run: Result, alpha: float, gamma: float, centred: bool) -> float:
 @rule
 def close_to_approximation(evidence: Evidence, scheme: str) -> Decision:
     """Decide whether at every setting the mean of F' is within 10 % of the approximation of it."""
-    centred = not scheme.endswith("-raw")
+    centred = not parse_scheme(scheme)[2]
     texts, verdicts = [], []
     for setting in SETTINGS:
         (alpha, gamma), runs = PAIRS[setting], evidence.cells[setting, scheme]
