@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from payback_lab.experiments.doorkey.delay_one import approximated
 from payback_lab.experiments.doorkey.figures import training_means
-from payback_lab.experiments.doorkey.next_step import approximated
 from payback_lab.experiments.doorkey.printed import PAIRS, SETTINGS, TABLE
 from payback_lab.methods import SCHEMES
 from payback_lab.running.plan import Result

@@ -12,7 +12,7 @@ import pytest
 from payback_lab import cli, records
 from payback_lab.experiments.doorkey import experiment as doorkey
 from payback_lab.experiments.doorkey import training as doorkey_training
-from payback_lab.experiments.doorkey.config import DoorKeyConfig
+from payback_lab.experiments.doorkey.config import ABLATIONS, DoorKeyConfig
 from payback_lab.learners.checkpoint import save_checkpoint
 from payback_lab.methods import OTHERS, SCHEMES
 from payback_lab.running import local
@@ -76,7 +76,7 @@ def test_an_ablation_changes_what_it_says_where_it_matters(ablation, cells):
     literal = {(run.setting, run.scheme): run.config for run in plan(seeds=1)}
     for run in runs:
         before = literal[run.setting, run.scheme]
-        assert run.config == replace(before, **doorkey.ABLATIONS[ablation]) != before
+        assert run.config == replace(before, **ABLATIONS[ablation]) != before
         assert run.id.startswith(f"doorkey+{ablation}/")
 
 

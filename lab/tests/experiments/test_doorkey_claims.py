@@ -2,12 +2,11 @@
 
 import pytest
 
-from payback_lab.experiments.doorkey.claims import ABLATED, SENTENCES, claims
-from payback_lab.experiments.doorkey.evidence import PAPER_T, SETTLED, gather
+from payback_lab.claims.claim import Claim
+from payback_lab.experiments.doorkey.claims import CLAIMS, SENTENCES
+from payback_lab.experiments.doorkey.measures import PAPER_T, SETTLED
 from payback_lab.experiments.doorkey.printed import HIGH, LOW, MIDDLE, TABLE
-from payback_lab.experiments.doorkey.sentence import claim
 from payback_lab.methods import MATCHED
-from payback_lab.running.plan import Claim
 
 from .doorkey_story import TOTAL, all_cells, at, run, story
 
@@ -21,7 +20,7 @@ def found(told: list[Claim], words: str) -> list[Claim]:
 
 
 def test_the_papers_story_is_told_back():
-    told = claims(story())
+    told = CLAIMS.decide(story())
     assert len(told) == len(SENTENCES)
     doubted = {c.sentence: c.verdict for c in told if c.verdict != "holds"}
     tie = "Both forms of GRM D = 10 end in a statistical tie for the most optimal policy at"
@@ -93,8 +92,8 @@ ALIKE = {"settled": dict.fromkeys(all_cells(), 2.0), "length": dict.fromkeys(all
     ],
 )
 def test_another_story_is_judged_otherwise(changes, words, verdict):
-    evidence = gather(story(**changes))
-    told = [claim(sentence, evidence) for sentence in SENTENCES if words in sentence.sentence]
+    evidence = CLAIMS.gather(story(**changes))
+    told = [CLAIMS.claim(sentence, evidence) for sentence in SENTENCES if words in sentence.sentence]
     assert {c.verdict for c in told} == {verdict}, [c.here for c in told]
 
 
@@ -113,7 +112,7 @@ def test_every_sentence_can_come_out_either_way():
         story(**best),
         story(at([LOW], ["grm-10"], 0.9) | at([HIGH], ["grm-10"], 8)),
     ]
-    verdicts = [{c.verdict for c in told} for told in zip(*map(claims, stories), strict=True)]
+    verdicts = [{c.verdict for c in told} for told in zip(*map(CLAIMS.decide, stories), strict=True)]
     open_to_data = [i for i, sentence in enumerate(SENTENCES) if sentence.needs]
     assert [SENTENCES[i].sentence for i in open_to_data if not verdicts[i] >= {"holds", "does not hold"}] == []
 
@@ -128,25 +127,25 @@ def test_every_sentence_can_come_out_either_way():
     ],
 )
 def test_too_little_is_undecided(results, words):
-    told = [c for c in claims(results) if c.where != "procrastination_condition"]
+    told = [c for c in CLAIMS.decide(results) if c.where != "procrastination_condition"]
     assert {c.verdict for c in told} == {"undecided"}
     assert all(words in c.note for c in told)
 
 
 def test_one_cell_wanting_leaves_its_sentences_open():
     results = {name: r for name, r in story().items() if f"{HIGH}/pbim-raw" not in name}
-    told, full = claims(results), claims(story())
+    told, full = CLAIMS.decide(results), CLAIMS.decide(story())
     for sentence, now, before in zip(SENTENCES, told, full, strict=True):
         wanting = (HIGH, "pbim-raw") in sentence.needs
         assert now.verdict == ("undecided" if wanting else before.verdict)
         assert now.here == ("not run: pbim-raw at (0.025, 0.995)" if wanting else before.here)
     assert found(told, "all but one of our methods")[0].note.startswith("Too few seeds, 3 are needed. Seeds: 0 to 5")
     one = results | {f"doorkey/{HIGH}/pbim-raw/seed0": run(0, HIGH, "pbim-raw", None, 634.7)}
-    assert found(claims(one), "all but one of our methods")[0].verdict == "undecided"
+    assert found(CLAIMS.decide(one), "all but one of our methods")[0].verdict == "undecided"
 
 
 def test_every_note_says_the_rule_and_the_seeds():
-    for sentence, told in zip(SENTENCES, claims(story()), strict=True):
+    for sentence, told in zip(SENTENCES, CLAIMS.decide(story()), strict=True):
         if sentence.needs:
             assert told.note.startswith("Seeds: 5 per cell.")
             assert "interval" in told.note
@@ -158,19 +157,19 @@ def test_gather_places_no_im_at_every_setting_of_its_gamma():
     results = story(seeds=1)
     results["doorkey/a0.02-g0.995/even-10/seed0"] = results["doorkey/a0.02-g0.995/im/seed0"]
     results["doorkey+entropy-0.001/a0.02-g0.995/im/seed0"] = results["doorkey/a0.025-g0.995/im/seed0"]
-    cells = gather(results).cells
+    cells = CLAIMS.gather(results).cells
     assert cells[MIDDLE, "none"] == cells[HIGH, "none"] == (results["doorkey/g0.995/none/seed0"],)
     assert cells[LOW, "none"] == (results["doorkey/g0.99/none/seed0"],)
     assert cells[MIDDLE, "even-10"] == cells[MIDDLE, "im"] == (results["doorkey/a0.02-g0.995/im/seed0"],)
-    assert list(gather(results, "entropy-0.001").cells) == [(MIDDLE, "im")]
+    assert list(CLAIMS.gather(results, "entropy-0.001").cells) == [(MIDDLE, "im")]
     many = {f"doorkey/{LOW}/im/seed{k}": run(k, LOW, "im", 1, 40) for k in (10, 9)}
-    assert gather(many | {"elsewhere/im/seed0": many[f"doorkey/{LOW}/im/seed9"]}).cells[LOW, "im"] == tuple(
+    assert CLAIMS.gather(many | {"elsewhere/im/seed0": many[f"doorkey/{LOW}/im/seed9"]}).cells[LOW, "im"] == tuple(
         many[f"doorkey/{LOW}/im/seed{k}"] for k in (9, 10)
     )
 
 
 def test_what_was_not_reached_counts_with_all_steps():
-    evidence = gather({f"doorkey/{LOW}/im/seed0": run(0, LOW, "im", None, 300)})
+    evidence = CLAIMS.gather({f"doorkey/{LOW}/im/seed0": run(0, LOW, "im", None, 300)})
     assert evidence.values((LOW, "im"), SETTLED) == evidence.values((LOW, "im"), PAPER_T) == [TOTAL / 1e6]
 
 
@@ -182,10 +181,10 @@ def test_ablations_are_decided_on_their_own_runs():
         for k in range(3)
     }
     ablated |= {f"doorkey+learner-discount-0.99/{HIGH}/im/seed{k}": run(k, HIGH, "im", 3, 60) for k in range(3)}
-    told = claims(main | ablated)
-    assert told[: len(SENTENCES)] == claims(main)
+    told = CLAIMS.decide(main | ablated)
+    assert told[: len(SENTENCES)] == CLAIMS.decide(main)
     extra = told[len(SENTENCES) :]
-    assert [(c.sentence.split(": ")[0], c.verdict) for c in extra] == [
+    assert [(c.ablation, c.verdict) for c in extra] == [
         ("plain-settlement", "does not hold"),
         ("plain-settlement", "does not hold"),
         ("learner-discount-0.99", "undecided"),
@@ -194,7 +193,7 @@ def test_ablations_are_decided_on_their_own_runs():
     assert extra[0].note.endswith("The ablation does not touch none and im: their own runs serve.")
     assert extra[2].here == "not run: grm-10 at (0.025, 0.995)"
     assert "main runs" not in extra[1].note
-    assert set(ABLATED) == {"plain-settlement", "learner-discount-0.99", "entropy-0.001"}
+    assert set(CLAIMS.ablated) == {"plain-settlement", "learner-discount-0.99", "entropy-0.001"}
 
 
 def test_the_low_setting_is_decided_again_without_interest():
@@ -203,8 +202,8 @@ def test_the_low_setting_is_decided_again_without_interest():
         for scheme, settled in (("pbim", 1.0), ("pbim-raw", 2.0))
         for k in range(3)
     }
-    extra = claims(story() | ablated)[len(SENTENCES) :]
-    assert [(c.sentence, c.verdict) for c in extra] == [
+    extra = CLAIMS.decide(story() | ablated)[len(SENTENCES) :]
+    assert [(c.text, c.verdict) for c in extra] == [
         ("plain-settlement: At (0.005, 0.99) PBIM does not improve convergence time over IM.", "does not hold"),
         (
             "plain-settlement: At (0.005, 0.99) PBIM with and without normalisation converges more quickly than no IM.",

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
-from payback_lab.experiments.doorkey.comparison import improvement, interval_of_improvement, welch
+from payback_lab.claims.comparison import improvement, interval_of_improvement, welch
 from payback_lab.experiments.doorkey.printed import HIGH, LOW, MIDDLE, SETTINGS, TABLE
 from payback_lab.experiments.doorkey.table import Reached, Row, Spread, table_rows
 from payback_lab.methods import SCHEMES

@@ -1,1 +1,7 @@
-"""One engine for sentences: a sentence, its evidence, its rule, its verdict."""
+"""One engine for claims: a sentence, the evidence it needs, the rule that decides it, and the verdict.
+
+claim       Claim, what is stored and printed                 verdicts    from an interval to a verdict
+sentence    Sentence, and Claims: all of one experiment       wording     figures over seeds in words
+evidence    Evidence: results by cell; Measure                rules       rules for any experiment
+comparison  two sets of seeds beside each other
+"""

@@ -1,103 +1,90 @@
-"""What the runs of one group say: measures of each scheme, one number per seed."""
+"""The evidence for a sentence: the results of each cell, one per seed, and the measures that are read off them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from payback_lab.environments.cliff import Cliff
-from payback_lab.experiments.tabular import FINAL
-from payback_lab.running.plan import Result
+from payback_lab.running.plan import Result, Run
 
-WINDOW = 100
-"""Episodes over which a return is averaged before it counts as reached."""
-REACHED = 0.9
-"""The share of no-IM's final training return that counts as converged."""
+Cell = tuple[str, str]
+"""Setting ("" in an experiment without settings) and scheme."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Hold the results of one group of runs, by scheme."""
+    """Hold the results of an experiment, or of one of its ablations."""
 
-    cliff: Cliff
-    episodes: int
-    """Training episodes of a full run."""
-    runs: Mapping[str, list[Result]]
-    """Scheme → results, one per seed."""
+    cells: Mapping[Cell, tuple[Result, ...]]
+    """Cell → results, one per seed."""
+    title: Callable[[str], str] = str
+    """How a setting is written in a sentence; "" for none."""
 
-    def column(self, scheme: str, name: str) -> np.ndarray:
-        """Return a curve of every seed, (seeds, episodes)."""
-        return np.stack([run.columns[name] for run in self.runs[scheme]]).astype(np.float64)
+    def values(self, cell: Cell, measure: "Measure") -> np.ndarray:
+        """Return a measure of every seed, (seeds,)."""
+        return measure.of(self, cell)
 
-    def figure(self, scheme: str, name: str) -> np.ndarray:
-        """Return a single figure of every seed, (seeds,)."""
-        return np.array([run.summary[name] for run in self.runs[scheme]], dtype=np.float64)
+    def figures(self, cell: Cell, name: str) -> np.ndarray:
+        """Return a single figure of every seed, (seeds,); NaN where there is none."""
+        return np.array([figure(run, name) for run in self.cells[cell]], dtype=np.float64)
+
+    def curves(self, cell: Cell, column: str) -> np.ndarray:
+        """Return a curve of every seed, (seeds, points)."""
+        return np.stack([run.columns[column] for run in self.cells[cell]]).astype(np.float64)
+
+    def by_setting(self, cells: Sequence[Cell]) -> dict[str, list[str]]:
+        """Return the schemes of some cells, by the title of their setting."""
+        found: dict[str, list[str]] = {}
+        for setting, scheme in cells:
+            found.setdefault(self.title(setting), []).append(scheme)
+        return found
 
 
-Measure = Callable[[Evidence, str], np.ndarray]
-"""(evidence, scheme) -> (seeds,)."""
+@dataclass(frozen=True)
+class Measure:
+    """Hold how a number is read off every run of a cell."""
+
+    title: str
+    """What it is called before its figures; "" for nothing."""
+    of: Callable[[Evidence, Cell], np.ndarray]
+    """(evidence, cell) → (seeds,)."""
+    digits: int | None = None
+    """How many are shown behind the point; None: as many as the size of the number asks for."""
+    never: Callable[[Result], bool] = lambda run: False
+    """Whether a run did not get there, so that its number only stands for the length of its training."""
+
+
+def of_figure(name: str) -> Callable[[Evidence, Cell], np.ndarray]:
+    """Measure a single figure of the runs."""
+    return lambda evidence, cell: evidence.figures(cell, name)
+
+
+def figure(run: Result, name: str) -> float:
+    """Return a single figure of a run; NaN if there is none."""
+    value = run.summary.get(name)
+    return np.nan if value is None or isinstance(value, str) else float(value)
+
+
+def cells(settings: Sequence[str], schemes: Sequence[str]) -> tuple[Cell, ...]:
+    """Name the cells of some schemes at some settings."""
+    return tuple((setting, scheme) for setting in settings for scheme in schemes)
 
 
 def gather(
     results: Mapping[str, Result],
-    group: str,
-    cliff: Cliff,
-    episodes: int,
-    also: Mapping[str, list[Result]] | None = None,
+    experiment: str,
+    ablation: str | None = None,
+    title: Callable[[str], str] = str,
+    settings_of: Callable[[str], Sequence[str]] = lambda setting: (setting,),
 ) -> Evidence:
-    """Sort the results of a group by scheme; `also` gives schemes that the group itself does not hold."""
-    found: dict[str, dict[int, Result]] = {}
+    """Sort the results of an experiment, or of one of its ablations, by cell and seed.
+
+    `settings_of` says at which settings a run counts, from the setting in its id.
+    """
+    found: dict[Cell, dict[int, Result]] = {}
     for name, result in results.items():
-        of, scheme, seed = name.rsplit("/", 2)
-        if of == group:
-            found.setdefault(scheme, {})[int(seed.removeprefix("seed"))] = result
-    runs = {scheme: [by_seed[seed] for seed in sorted(by_seed)] for scheme, by_seed in found.items()}
-    return Evidence(cliff, episodes, {**(also or {}), **runs})
-
-
-def figure(name: str) -> Measure:
-    """Measure a single figure of the summary."""
-    return lambda evidence, scheme: evidence.figure(scheme, name)
-
-
-def converged(evidence: Evidence, scheme: str) -> np.ndarray:
-    """Measure the episode at which the 100-episode mean return first is at 90 % of no-IM's final level.
-
-    A seed that never is there counts with the number of episodes.
-    """
-    level = REACHED * _last(evidence.column("none", "return")).mean()
-    there = trailing_mean(evidence.column(scheme, "return")) >= level
-    first = there.argmax(axis=1) + min(WINDOW, evidence.column(scheme, "return").shape[1])
-    return np.where(there.any(axis=1), first, there.shape[1] + WINDOW - 1).astype(np.float64)
-
-
-def first_arrival(evidence: Evidence, scheme: str) -> np.ndarray:
-    """Measure the first episode that reaches the goal; only those have a positive return."""
-    arrived = evidence.column(scheme, "return") > 0
-    return np.where(arrived.any(axis=1), arrived.argmax(axis=1) + 1, arrived.shape[1]).astype(np.float64)
-
-
-def early_length(evidence: Evidence, scheme: str) -> np.ndarray:
-    """Measure the mean episode length over the first fifth of training."""
-    lengths = evidence.column(scheme, "length")
-    return lengths[:, : max(1, lengths.shape[1] // 5)].mean(axis=1)
-
-
-def bonus_left(evidence: Evidence, scheme: str) -> np.ndarray:
-    """Measure F per step at the end of training; a move costs 1."""
-    return _last(evidence.column(scheme, "intrinsic")).sum(1) / _last(evidence.column(scheme, "length")).sum(1)
-
-
-def trailing_mean(curve: np.ndarray, window: int = WINDOW) -> np.ndarray:
-    """Average each stretch of `window` episodes: (…, n) -> (…, n − window + 1).
-
-    >>> trailing_mean(np.array([1.0, 3.0, 5.0]), window=2)
-    array([2., 4.])
-    """
-    window = min(window, curve.shape[-1])
-    sums = np.concatenate([np.zeros_like(curve[..., :1]), np.cumsum(curve, axis=-1)], axis=-1)
-    return (sums[..., window:] - sums[..., :-window]) / window
-
-
-def _last(curve: np.ndarray) -> np.ndarray:
-    return curve[:, -max(1, int(FINAL * curve.shape[1])) :]
+        run = Run.parse(name)
+        if (run.experiment, run.ablation) == (experiment, ablation):
+            for setting in settings_of(run.setting or ""):
+                found.setdefault((setting, run.scheme), {})[run.seed] = result
+    return Evidence({cell: tuple(seeds[k] for k in sorted(seeds)) for cell, seeds in found.items()}, title)

@@ -1,9 +1,9 @@
 """The paper's sentences with their verdicts, as a page of the docs: `python -m payback_lab.report.claims`."""
 
-import json
 from pathlib import Path
-from typing import Any
 
+from payback_lab.claims.claim import Claim
+from payback_lab.report.committed import committed, committed_claims
 from payback_lab.report.markdown import rows
 from payback_lab.report.readme import verdicts
 
@@ -26,15 +26,14 @@ def page(results: Path) -> str:
 
 def section(results: Path, experiment: str) -> str:
     """Return one experiment's claims as a table under its count of verdicts."""
-    summary = json.loads((results / experiment / "summary.json").read_text())
-    table = rows(COLUMNS, map(line, summary["claims"]))
-    return f"## {summary['title']}\n\n{verdicts(results, experiment)}.\n\n{table}\n"
+    table = rows(COLUMNS, map(line, committed_claims(results, experiment)))
+    return f"## {committed(results, experiment)['title']}\n\n{verdicts(results, experiment)}.\n\n{table}\n"
 
 
-def line(claim: dict[str, Any]) -> tuple[str, ...]:
+def line(claim: Claim) -> tuple[str, ...]:
     """Write one claim's row."""
-    where = f"`{claim['where']}`. {claim['note']}".strip()
-    cells = (claim["verdict"], claim["sentence"], claim["paper"] or "–", claim["here"] or "–", where)
+    where = f"`{claim.where}`. {claim.note}".strip()
+    cells = (claim.verdict, claim.text, claim.paper or "–", claim.here or "–", where)
     return tuple(cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
 
 

@@ -71,7 +71,7 @@ def tally(claims: Sequence[Claim]) -> str:
 
     >>> tally([Claim("", "", "", "", "holds"), Claim("", "", "", "", "undecided")])
     'Of 2 statements, 1 holds, 0 do not hold and 1 is undecided.'
-    >>> tally([Claim("", "wide-rnd: IM is slow.", "", "", "holds")])[-77:]
+    >>> tally([Claim("", "IM is slow.", "", "", "holds", ablation="wide-rnd")])[-77:]
     'Not counted: 1 of ablations and other matchings, with their name before them.'
     """
     own = [claim for claim in claims if claim.plain]

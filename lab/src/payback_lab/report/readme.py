@@ -1,23 +1,24 @@
 """The README's tables of results, written into it from the committed ones: `python -m payback_lab.report.readme`."""
 
-import json
 from pathlib import Path
-from typing import Any
 
+from payback_lab.claims.wording import figures_said
+from payback_lab.experiments.cliff.claims import FASTEST
 from payback_lab.methods import SCHEMES
+from payback_lab.report.committed import committed, committed_claims
 from payback_lab.report.markdown import placed, rows
 from payback_lab.report.readme_doorkey import tables
-from payback_lab.running.plan import Claim
 
-CONVERGED = {"cliff": "No IM is the fastest to converge.", "long-cliff": None}
-"""The claim whose figures are the episodes to convergence, by experiment."""
+CONVERGED = {"cliff": FASTEST.sentence, "long-cliff": None}
+"""The sentence whose figures are the episodes to convergence, by experiment."""
 
 
 def table(results: Path, experiment: str) -> str:
     """Return one experiment's table in Markdown: a row per scheme, from `results` alone."""
-    summary = json.loads((results / experiment / "summary.json").read_text())
-    runs = next(group["runs"] for group in summary["groups"] if group["name"] == experiment)
-    episodes = _figures(summary["claims"], CONVERGED[experiment])
+    runs = next(group["runs"] for group in committed(results, experiment)["groups"] if group["name"] == experiment)
+    here = {claim.sentence: claim.here for claim in committed_claims(results, experiment) if claim.plain}
+    sentence = CONVERGED[experiment]
+    episodes = figures_said(here[sentence]) if sentence else {}
     header = ["scheme", *(["converged, episode"] if episodes else []), "optimal", "greedy return", "greedy moves"]
     header.append("largest law residual")
     lines = []
@@ -34,17 +35,9 @@ def table(results: Path, experiment: str) -> str:
 
 def verdicts(results: Path, experiment: str) -> str:
     """Count how the paper's sentences about an experiment came out, its ablations left aside."""
-    claims = [Claim(**claim) for claim in json.loads((results / experiment / "summary.json").read_text())["claims"]]
-    own = [claim.verdict for claim in claims if claim.plain]
+    own = [claim.verdict for claim in committed_claims(results, experiment) if claim.plain]
     holds, fails, open_ = (own.count(verdict) for verdict in ("holds", "does not hold", "undecided"))
     return f"{len(own)} sentences: {holds} hold, {fails} do not, {open_} undecided"
-
-
-def _figures(claims: list[dict[str, Any]], sentence: str | None) -> dict[str, str]:
-    for claim in claims:
-        if claim["sentence"] == sentence:
-            return dict(part.split(" ", 1) for part in claim["here"].split("; "))
-    return {}
 
 
 def filled(page: str, results: Path) -> str:

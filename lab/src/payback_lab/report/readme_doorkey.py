@@ -1,12 +1,12 @@
 """The README's tables of DoorKey: the paper's figures beside ours, setting by setting, from the committed summary."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from payback_lab.experiments.doorkey.printed import PAIRS, SETTINGS
 from payback_lab.experiments.doorkey.table import Reached, Row, Spread, table_rows
 from payback_lab.report import markdown
+from payback_lab.report.committed import committed
 
 HEADER = (
     "scheme",
@@ -40,9 +40,8 @@ def tables(results: Path) -> str:
 
 def runs_of(results: Path, label: str = "") -> list[dict[str, Any]]:
     """Return the runs of the paper's own settings, or of what bears a label ("plain-settlement"), with the setting."""
-    summary = json.loads((results / "doorkey" / "summary.json").read_text())
     name = f"doorkey+{label}" if label else "doorkey"
-    groups = [(group["name"].partition("/"), group["runs"]) for group in summary["groups"]]
+    groups = [(group["name"].partition("/"), group["runs"]) for group in committed(results, "doorkey")["groups"]]
     return [{**run, "setting": setting} for (of, _, setting), runs in groups if of == name for run in runs]
 
 

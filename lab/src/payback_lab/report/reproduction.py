@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from payback_lab.experiments.doorkey.comparison import improvement, said_p, welch
-from payback_lab.experiments.doorkey.experiment import ABLATIONS, ABOUT, COMPARED
-from payback_lab.experiments.doorkey.matching_claims import LABEL, TEN
+from payback_lab.claims.comparison import improvement, welch
+from payback_lab.claims.wording import said_p
+from payback_lab.experiments.doorkey.config import ABLATIONS, ABOUT
+from payback_lab.experiments.doorkey.experiment import COMPARED
+from payback_lab.experiments.doorkey.matching_claims import QUESTION, TEN
 from payback_lab.experiments.doorkey.printed import SETTINGS, TABLE, title
 from payback_lab.experiments.doorkey.table import figures, reached, spread
 from payback_lab.methods import OTHERS, TITLES
@@ -37,7 +39,7 @@ def filled(page: str, results: Path) -> str:
     """Return the page with the tables of the results in their places."""
     for name in ABLATIONS:
         page = placed(page, f"table of {name}", ablation(results, name))
-    return placed(page, f"table of {LABEL}", matchings(results))
+    return placed(page, f"table of {QUESTION}", matchings(results))
 
 
 def ablation(results: Path, name: str) -> str:
@@ -76,7 +78,7 @@ def _ablated(scheme: str, setting: str, before: Runs, after: Runs) -> tuple[str,
 
 def matchings(results: Path) -> str:
     """Return all matchings that were tried at one setting, each held against GRM with D = 10."""
-    runs = runs_of(results, LABEL)
+    runs = runs_of(results, QUESTION)
     own = {scheme: [run for run in runs if run["scheme"] == scheme] for scheme in (*COMPARED, *OTHERS)}
     ten = figures(own[TEN], "mean_length")
     lines = []

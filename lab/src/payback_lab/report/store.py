@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from payback_lab.claims.claim import read_claim
 from payback_lab.policy import Policy
 from payback_lab.report.summary import CURVES, Group, Summary, as_json
-from payback_lab.running.plan import Claim, Experiment, Run
+from payback_lab.running.plan import Experiment, Run
 from payback_lab.user_error import Mistake, writing_to
 
 
@@ -72,7 +73,7 @@ def _load(place: Path) -> Summary:
     policies = pq.read_table(place / "policies.parquet").to_pydict()
     films = pq.read_table(place / "films.parquet").to_pydict()
     groups = tuple(_load_group(group, curves, policies, films) for group in stored.pop("groups"))
-    claims = tuple(Claim(**claim) for claim in stored.pop("claims"))
+    claims = tuple(read_claim(claim) for claim in stored.pop("claims"))
     stored["reference"] = {column: (label, value) for column, (label, value) in stored["reference"].items()}
     return Summary(**{**stored, "notes": tuple(stored["notes"])}, claims=claims, groups=groups)
 

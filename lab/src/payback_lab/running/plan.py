@@ -8,12 +8,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
+from payback_lab.claims.claim import Claim
+
 Scalar = float | int | str | bool | None
-Verdict = Literal["holds", "does not hold", "undecided"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,22 @@ class Run:
         """Return the run's name, which is also its folder below `--out`."""
         return "/".join(part for part in (self.group, self.setting, self.scheme, f"seed{self.seed}") if part)
 
+    @classmethod
+    def parse(cls, name: str) -> "Run":
+        """Read a run's id back; its config is not in it and is None.
+
+        >>> run = Run.parse("doorkey+plain-settlement/a0.02-g0.995/grm-10/seed3")
+        >>> run.experiment, run.ablation, run.setting, run.scheme, run.seed
+        ('doorkey', 'plain-settlement', 'a0.02-g0.995', 'grm-10', 3)
+        >>> Run.parse("cliff/none/seed0").setting is None
+        True
+        """
+        found = re.fullmatch(r"([^/+]+)(?:\+([^/]+))?(?:/([^/]+))?/([^/]+)/seed(\d+)", name)
+        if found is None:
+            raise ValueError(f'"{name}" is not the id of a run: write it like cliff/grm-10/seed3.')
+        experiment, ablation, setting, scheme, seed = found.groups()
+        return cls(experiment, ablation, setting, scheme, int(seed), config=None)
+
 
 @dataclass(frozen=True)
 class Result:
@@ -68,33 +85,6 @@ class Result:
     """Small arrays of any shape, e.g. the final Q table."""
     summary: dict[str, Scalar] = field(default_factory=dict)
     """Single figures, e.g. the greedy return."""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """Set one sentence of the paper beside what was measured here."""
-
-    where: str
-    """TeX label or section."""
-    sentence: str
-    """What the paper states, in short."""
-    paper: str
-    """The paper's figure, "" if it gives none."""
-    here: str
-    """Our figure with its interval over seeds."""
-    verdict: Verdict
-    """Whether the sentence holds here."""
-    note: str = ""
-    """What a reader should know about it."""
-
-    @property
-    def plain(self) -> bool:
-        """Say whether it is about the paper's own experiment: before others stands an ablation's name.
-
-        >>> [Claim("", text, "", "", "holds").plain for text in ("IM is slow.", "wide-rnd: IM is slow.")]
-        [True, False]
-        """
-        return not re.match(r"[a-z0-9.-]+: ", self.sentence)
 
 
 def by_group(ids: Sequence[str]) -> dict[str, list[str]]:

@@ -4,8 +4,10 @@ A 4×12 grid, 5,000 episodes of at most 50 moves, eight schemes, ten seeds. What
 of `QLearning` marked *; those settings were chosen by looking, see `NOTES`.
 """
 
-from payback_lab.experiments.cliff.claims import claims
-from payback_lab.experiments.tabular import TabularExperiment
+from payback_lab.experiments.cliff.claims import CLAIMS
+from payback_lab.experiments.cliff.config import ABLATIONS
+from payback_lab.experiments.cliff.printed import PAPER
+from payback_lab.experiments.cliff.walking import CliffWalking
 from payback_lab.learners.q_learning.config import QLearning
 
 NOTES = (
@@ -23,21 +25,13 @@ NOTES = (
     "law_residual is the largest |Σγᵗ F'ₜ| / Σγᵗ |F'ₜ| of any training episode: 1 for an intrinsic reward that is "
     "never repaid, rounding error for the matched schemes.",
 )
-ABLATIONS = {
-    "cumulative-mean": {"mean_horizon": None},
-    "wide-rnd": {"rnd_hidden": (64, 64), "rnd_rate": 1e-2},
-}
-"""Settings that were looked at and not chosen: F̄ over all of training, and a wider RND that learns faster."""
 
-EXPERIMENT = TabularExperiment(
+EXPERIMENT = CliffWalking(
     name="cliff",
     title="Cliff Walking",
     config=QLearning,
     ablations=ABLATIONS,
     notes=NOTES,
-    paper={
-        "greedy_return": dict.fromkeys(("none", "grm-1", "grm-1-raw"), "88"),
-        "greedy_length": dict.fromkeys(("none", "grm-1", "grm-1-raw"), "13"),
-    },
-    decide=claims,
+    paper=PAPER,
+    claimed=CLAIMS,
 )

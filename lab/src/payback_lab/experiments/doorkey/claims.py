@@ -1,26 +1,28 @@
 """What the paper states about DoorKey (`minigrid`) as a whole and of PBIM; all of its sentences decided."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-
-from payback_lab.experiments.doorkey.altered import altered_more_often, gains_more_length, gains_more_speed
-from payback_lab.experiments.doorkey.evidence import LENGTH, PAPER_T, SAMPLED, SETTLED, Evidence, gather
+from payback_lab.claims.evidence import cells
+from payback_lab.claims.rules import both, if_all_reach, lower_tested, opposite, outperforms
+from payback_lab.claims.sentence import Claims, Sentence
 from payback_lab.experiments.doorkey.grm_claims import GRM_SENTENCES, NORMALISED, about_sixty, no_im_fails
-from payback_lab.experiments.doorkey.matching_claims import LABEL, MATCHING_SENTENCES
-from payback_lab.experiments.doorkey.printed import HIGH, LOW, MIDDLE, SETTINGS, lengths, times, title
-from payback_lab.experiments.doorkey.sentence import CONVERGED, POLICY, RULE, SPEED, TESTED, Sentence, cells, claim
-from payback_lab.experiments.doorkey.verdicts import (
-    all_but_one,
-    below,
-    both,
-    converges,
-    fails,
-    if_all_reach,
-    opposite,
-    outperforms,
+from payback_lab.experiments.doorkey.matching_claims import MATCHING_SENTENCES, QUESTION
+from payback_lab.experiments.doorkey.measures import (
+    CONVERGED,
+    FULL,
+    LENGTH,
+    PAPER_T,
+    POLICY,
+    RULE,
+    SAMPLED,
+    SETTLED,
+    SPEED,
+    TESTED,
+    settings_of,
+    trained,
 )
+from payback_lab.experiments.doorkey.printed import HIGH, LOW, MIDDLE, SETTINGS, lengths, times, title
+from payback_lab.experiments.doorkey.procrastination import altered_more_often, gains_more_length, gains_more_speed
+from payback_lab.experiments.doorkey.rules import all_but_one, converges, fails
 from payback_lab.methods import MATCHED
-from payback_lab.running.plan import Claim, Result
 
 BASELINES = ("im", "none")
 HARD = (MIDDLE, HIGH)
@@ -69,7 +71,7 @@ PBIM_AT_LOW = (
         f"At {title(LOW)} PBIM does not improve convergence time over IM.",
         times([LOW], ("pbim", "im")),
         cells([LOW], ("pbim", "im")),
-        opposite(below(SETTLED, [(LOW, "pbim")], [(LOW, "im")])),
+        opposite(lower_tested(SETTLED, [(LOW, "pbim")], [(LOW, "im")])),
         f"Does not hold if PBIM is faster. {SPEED} {TESTED}",
     ),
     Sentence(
@@ -149,8 +151,10 @@ SENTENCES = (
         times([LOW], ("grm-10", "im")),
         cells([LOW], ("grm-10", "im")),
         both(
-            below(SETTLED, [(LOW, "grm-10")], [(LOW, "im")]),
-            if_all_reach(PAPER_T, cells([LOW], ("im", "grm-10")), below(PAPER_T, [(LOW, "im")], [(LOW, "grm-10")])),
+            lower_tested(SETTLED, [(LOW, "grm-10")], [(LOW, "im")]),
+            if_all_reach(
+                PAPER_T, cells([LOW], ("im", "grm-10")), lower_tested(PAPER_T, [(LOW, "im")], [(LOW, "grm-10")])
+            ),
         ),
         f"Reaches the goal: settles. T: the first point below the run's own N̄; a run has none if one episode of its "
         f"last 1,000 points is truncated, and with such a run T decides nothing. {SPEED} {TESTED}",
@@ -169,35 +173,23 @@ SENTENCES = (
     *PBIM_AT_LOW,
     *GRM_SENTENCES,
 )
-ABLATED: Mapping[str, tuple[Sentence, ...]] = {
-    "plain-settlement": (
-        *(ask(setting) for setting in HARD for ask in (pbim_improves, normalisation_is_key)),
-        *PBIM_AT_LOW,
-    ),
-    "learner-discount-0.99": tuple(about_sixty(setting) for setting in HARD),
-    "entropy-0.001": tuple(ask(setting) for setting in HARD for ask in (no_im_fails, about_sixty)),
-}
-"""What is decided again under each ablation."""
-UNTOUCHED = {"plain-settlement": ("none", "im")}
-"""Schemes that an ablation leaves as they are: their own runs serve."""
-
-
-def claims(results: Mapping[str, Result]) -> list[Claim]:
-    """Decide every sentence, some of them again under each ablation that was run, and what other matchings gain."""
-    main = gather(results)
-    decided = [claim(sentence, main) for sentence in SENTENCES]
-    for name, sentences in ABLATED.items():
-        own = gather(results, name)
-        kept = {cell: runs for cell, runs in main.cells.items() if cell[1] in UNTOUCHED.get(name, ())}
-        evidence = Evidence({**kept, **own.cells})
-        again = [_told(sentence, UNTOUCHED.get(name, ())) for sentence in sentences]
-        decided += [claim(s, evidence, label=name) for s in again if any(cell in own.cells for cell in s.needs)]
-    tried = [sentence for sentence in MATCHING_SENTENCES if sentence.needs[0] in main.cells]
-    return decided + [claim(sentence, main, label=LABEL) for sentence in tried]
-
-
-def _told(sentence: Sentence, untouched: Sequence[str]) -> Sentence:
-    """Add to the note which runs are the paper's own setting's, because the ablation does not touch them."""
-    taken = [scheme for scheme in untouched if any(scheme == of for _, of in sentence.needs)]
-    added = f" The ablation does not touch {' and '.join(taken)}: their own runs serve." if taken else ""
-    return replace(sentence, note=sentence.note + added)
+CLAIMS = Claims(
+    experiment="doorkey",
+    full=FULL,
+    unit="steps",
+    trained=trained,
+    sentences=SENTENCES,
+    ablated={
+        "plain-settlement": (
+            *(ask(setting) for setting in HARD for ask in (pbim_improves, normalisation_is_key)),
+            *PBIM_AT_LOW,
+        ),
+        "learner-discount-0.99": tuple(about_sixty(setting) for setting in HARD),
+        "entropy-0.001": tuple(ask(setting) for setting in HARD for ask in (no_im_fails, about_sixty)),
+    },
+    # Without a loan there is no settlement to change.
+    untouched={"plain-settlement": ("none", "im")},
+    questions={QUESTION: MATCHING_SENTENCES},
+    title=title,
+    settings_of=settings_of,
+)

@@ -1,6 +1,7 @@
 """The choices of the DoorKey experiment: the learner's, and what it is trained on."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from payback_lab.learners.ppo.config import PPO
@@ -19,6 +20,21 @@ class DoorKeyConfig(PPO):
     """Steps of all environments together: the first whole number of updates beyond 10 million."""
 
 
+ABLATIONS: Mapping[str, Mapping[str, float]] = {
+    "plain-settlement": {"shaping_gamma": 1.0},
+    "learner-discount-0.99": {"gamma": 0.99},
+    "entropy-0.001": {"entropy_weight": 0.001},
+}
+"""What could explain where these results and the paper's part. The first two break the law, because loans are repaid
+without interest, or learner and shaping discount differently."""
+ABOUT = {
+    "plain-settlement": ("pbim", "pbim-raw"),
+    "learner-discount-0.99": ("im", "grm-10"),
+    "entropy-0.001": ("none", "im", "grm-10"),
+}
+"""The schemes on which each ablation is of interest."""
+
+
 def parse_setting(setting: str) -> tuple[float, float]:
     """Read α and γ from the name of a setting; a `Mistake` says what is wrong with it.
 
@@ -29,11 +45,19 @@ def parse_setting(setting: str) -> tuple[float, float]:
     if found is None:
         raise Mistake(f'There is no setting "{setting}": write α and γ like a0.02-g0.995.')
     alpha, gamma = float(found[1]), float(found[2])
+    refuse_alpha_or_gamma(alpha, gamma, setting)
+    return alpha, gamma
+
+
+def refuse_alpha_or_gamma(alpha: float, gamma: float, setting: str) -> None:
+    """Refuse an α that is no bonus, and a γ that is no discount.
+
+    >>> refuse_alpha_or_gamma(0.02, 0.995, "a0.02-g0.995")
+    """
     if not alpha > 0:
         raise Mistake(f"α is {alpha:g} in {setting}: a bonus must be more than 0; for no bonus use --schemes none.")
     if not 0 < gamma <= 1:
         raise Mistake(f"γ is {gamma:g} in {setting}: it must be more than 0 and at most 1.")
-    return alpha, gamma
 
 
 def refuse_part_of_update(steps: int) -> None:

@@ -1,22 +1,12 @@
 """What the paper states about GRM with D = 1 and D = 10 on DoorKey, and its table, and how each is decided."""
 
-from payback_lab.experiments.doorkey.evidence import LENGTH, SETTLED
-from payback_lab.experiments.doorkey.next_step import ENDS, always_negative, close_to_approximation, order_of_magnitude
+from payback_lab.claims.evidence import cells
+from payback_lab.claims.rules import alike, apart, at_most, between, both, lower_tested, opposite, outperforms, some
+from payback_lab.claims.sentence import Sentence
+from payback_lab.experiments.doorkey.delay_one import ENDS, always_negative, close_to_approximation, order_of_magnitude
+from payback_lab.experiments.doorkey.measures import CONVERGED, LENGTH, RULE, SETTLED, SPEED, TESTED
 from payback_lab.experiments.doorkey.printed import HIGH, LOW, MIDDLE, SETTINGS, lengths, times, title
-from payback_lab.experiments.doorkey.sentence import CONVERGED, RULE, SPEED, TESTED, Sentence, cells
-from payback_lab.experiments.doorkey.verdicts import (
-    alike,
-    apart,
-    at_most,
-    below,
-    between,
-    both,
-    fails,
-    opposite,
-    outperforms,
-    some,
-    tied,
-)
+from payback_lab.experiments.doorkey.rules import fails, tied
 from payback_lab.methods import SCHEMES
 
 NORMALISED = ("pbim", "grm-1", "grm-10")
@@ -76,7 +66,7 @@ GRM_SENTENCES = (
         "GRM D = 1 converges less quickly than PBIM at every setting.",
         times(SETTINGS, ("pbim", *NEXT)),
         cells(SETTINGS, ("pbim", *NEXT)),
-        both(*(below(SETTLED, [(k, "pbim")], cells([k], NEXT)) for k in SETTINGS)),
+        both(*(lower_tested(SETTLED, [(k, "pbim")], cells([k], NEXT)) for k in SETTINGS)),
         f"Both forms of D = 1 against normalised PBIM. {SPEED} {TESTED}",
     ),
     Sentence(
@@ -112,7 +102,7 @@ GRM_SENTENCES = (
         "Without normalisation D = 1 performs better with the low γ than with the high one.",
         times(SETTINGS, ["grm-1-raw"]),
         cells(SETTINGS, ["grm-1-raw"]),
-        below(SETTLED, [(LOW, "grm-1-raw")], cells(HARD, ["grm-1-raw"])),
+        lower_tested(SETTLED, [(LOW, "grm-1-raw")], cells(HARD, ["grm-1-raw"])),
         f"α differs too between these settings. {SPEED} {TESTED}",
     ),
     Sentence(
@@ -120,7 +110,7 @@ GRM_SENTENCES = (
         "Without normalisation D = 1 performs better with high α than with low α.",
         times(HARD, ["grm-1-raw"]),
         cells(HARD, ["grm-1-raw"]),
-        below(SETTLED, [(HIGH, "grm-1-raw")], [(MIDDLE, "grm-1-raw")]),
+        lower_tested(SETTLED, [(HIGH, "grm-1-raw")], [(MIDDLE, "grm-1-raw")]),
         f"At γ = 0.995. {SPEED} {TESTED}",
     ),
     Sentence(

@@ -1,12 +1,13 @@
 """What the paper does not ask: whether another matching beats its GRM with D = 10 on DoorKey."""
 
-from payback_lab.experiments.doorkey.evidence import LENGTH, SAMPLED, SETTLED
+from payback_lab.claims.evidence import cells
+from payback_lab.claims.rules import both, surely_lower
+from payback_lab.claims.sentence import Sentence
+from payback_lab.experiments.doorkey.measures import LENGTH, POLICY, SAMPLED, SETTLED, SPEED
 from payback_lab.experiments.doorkey.printed import MIDDLE, title
-from payback_lab.experiments.doorkey.sentence import POLICY, SPEED, Sentence, cells
-from payback_lab.experiments.doorkey.verdicts import both, surely_below
 from payback_lab.methods import OTHERS, TITLES
 
-LABEL = "other-matchings"
+QUESTION = "other-matchings"
 TEN = "grm-10"
 SURE = 0.05 / len(OTHERS)
 """Each of six matchings may look better by chance."""
@@ -25,7 +26,7 @@ def ends_better(scheme: str) -> Sentence:
         f"At {title(MIDDLE)} the matching “{TITLES[scheme]}” ends in a better policy than GRM D = 10.",
         "",
         cells([MIDDLE], (scheme, TEN)),
-        both(*(surely_below(measure, (MIDDLE, scheme), (MIDDLE, TEN), SURE) for measure in (LENGTH, SAMPLED))),
+        both(*(surely_lower(measure, (MIDDLE, scheme), (MIDDLE, TEN), SURE) for measure in (LENGTH, SAMPLED))),
         f"{POLICY} {RULE}",
     )
 
@@ -37,7 +38,7 @@ def learns_sooner(scheme: str) -> Sentence:
         f"At {title(MIDDLE)} the matching “{TITLES[scheme]}” learns sooner than GRM D = 10.",
         "",
         cells([MIDDLE], (scheme, TEN)),
-        surely_below(SETTLED, (MIDDLE, scheme), (MIDDLE, TEN), SURE),
+        surely_lower(SETTLED, (MIDDLE, scheme), (MIDDLE, TEN), SURE),
         f"{SPEED} {RULE}",
     )
 

@@ -70,6 +70,17 @@ TABLE: Mapping[str, Mapping[str, Printed]] = {
     ),
 }
 """Setting → scheme → what is printed."""
+_SHOWN: Mapping[str, Callable[[Printed], str]] = {
+    "mean_length": lambda row: f"{row.length:g}",
+    "length_deviation": lambda row: f"{row.deviation:g}",
+    "convergence_step": lambda row: "N/A" if row.time is None else f"{row.time:g} M",
+}
+PAPER = {
+    f"doorkey/{setting}/{key}": {scheme: show(row) for scheme, row in rows.items()}
+    for setting, rows in TABLE.items()
+    for key, show in _SHOWN.items()
+}
+"""The same for the report: group and summary key → scheme → figure as printed."""
 
 
 def title(setting: str) -> str:

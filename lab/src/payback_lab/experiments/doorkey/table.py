@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from payback_lab.experiments.doorkey.comparison import improvement, interval_of_improvement, welch
+from payback_lab.claims.comparison import improvement, interval_of_improvement, welch
 from payback_lab.experiments.doorkey.printed import SETTINGS, TABLE, Printed
 from payback_lab.methods import SCHEMES
 from payback_lab.statistics import bootstrap_interval

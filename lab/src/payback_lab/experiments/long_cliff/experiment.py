@@ -4,12 +4,14 @@ A 4×50 grid, 10,000 episodes of at most 100 moves, eight schemes, ten seeds. Th
 of 49 for the shortest path; the grid it describes has one of 51 moves that returns 50.
 """
 
-from payback_lab.experiments.cliff.experiment import ABLATIONS, NOTES
-from payback_lab.experiments.long_cliff.claims import BEST, claims
-from payback_lab.experiments.tabular import TabularExperiment
-from payback_lab.learners.q_learning.config import LongQLearning
+from payback_lab.experiments.cliff.config import ABLATIONS
+from payback_lab.experiments.cliff.experiment import NOTES
+from payback_lab.experiments.cliff.walking import CliffWalking
+from payback_lab.experiments.long_cliff.claims import CLAIMS
+from payback_lab.experiments.long_cliff.config import LongQLearning
+from payback_lab.experiments.long_cliff.printed import PAPER
 
-EXPERIMENT = TabularExperiment(
+EXPERIMENT = CliffWalking(
     name="long-cliff",
     title="Long Cliff Walking",
     config=LongQLearning,
@@ -19,6 +21,6 @@ EXPERIMENT = TabularExperiment(
         "The step size is 0.1, on the short cliff 0.05. The order of training returns was seen to change with it.",
         *NOTES,
     ),
-    paper={"greedy_return": dict.fromkeys(BEST, "≈ 48")},
-    decide=claims,
+    paper=PAPER,
+    claimed=CLAIMS,
 )

@@ -49,14 +49,3 @@ class QLearning:
     def cliff(self) -> Cliff:
         """Return the grid."""
         return Cliff(self.columns, self.limit)
-
-
-@dataclass(frozen=True)
-class LongQLearning(QLearning):
-    """Say the same for long cliff walking (`sec:lw`)."""
-
-    episodes: int = 10_000
-    columns: int = 50
-    limit: int = 100
-    step_size: float = 0.1
-    epsilon_fall: float = 5e-4

@@ -3,26 +3,14 @@
 import numpy as np
 import pytest
 
-from payback_lab.claims.evidence import Evidence, bonus_left, converged, early_length, first_arrival, gather
-from payback_lab.claims.verdicts import (
-    Sentence,
-    all_of,
-    arrows,
-    claim,
-    every_seed,
-    lower,
-    mean_with_interval,
-    not_negative,
-    positive,
-    times,
-    within,
-)
+from payback_lab.claims.evidence import Evidence
 from payback_lab.environments.cliff import DOWN, RIGHT, UP, Cliff
-from payback_lab.experiments.cliff import claims as cliff_claims
 from payback_lab.experiments.cliff import experiment as cliff
-from payback_lab.experiments.cliff.verdicts import suboptimal
-from payback_lab.experiments.long_cliff import claims as long_cliff_claims
+from payback_lab.experiments.cliff.claims import SENTENCES
+from payback_lab.experiments.cliff.measures import bonus_left, converged, early_length, first_arrival
+from payback_lab.experiments.cliff.rules import arrows, every_seed, shortest_path_is, suboptimal
 from payback_lab.experiments.long_cliff import experiment as long_cliff
+from payback_lab.experiments.long_cliff.printed import BEST
 from payback_lab.methods import SCHEMES
 from payback_lab.running.plan import Result
 
@@ -80,7 +68,7 @@ def story(seeds: int = 10, episodes: int = EPISODES) -> dict[str, Result]:
 
 def test_the_papers_story_is_told_back():
     claims = cliff.EXPERIMENT.claims(story())
-    assert len(claims) == len(cliff_claims.SENTENCES)
+    assert len(claims) == len(SENTENCES)
     doubted = {c.sentence: c.verdict for c in claims if c.verdict != "holds"}
     # No story fits all: the paper calls GRM D = 1, PBIM and GRM D = 10 optimal in one sentence, not so in another.
     assert doubted == {
@@ -119,7 +107,10 @@ def test_a_seed_that_misses_the_optimum_is_told():
 
 @pytest.mark.parametrize(
     ("results", "words"),
-    [(story(seeds=2), "Too few seeds: 2 of none"), (story(episodes=400), "Cut short: 400 of 5,000 episodes.")],
+    [
+        (story(seeds=2), "Too few seeds, 3 are needed. Seeds: 2 per cell."),
+        (story(episodes=400), "Cut short: none has 400 of 5,000 episodes."),
+    ],
 )
 def test_too_little_is_undecided(results, words):
     claims = [c for c in cliff.EXPERIMENT.claims(results) if c.where != "fig:cw"]
@@ -132,6 +123,12 @@ def test_nothing_is_undecided_too():
         claims = experiment.claims({})
         assert {c.here for c in claims if c.verdict == "undecided"} >= {f"not run: {', '.join(SCHEMES)}"}
         assert len([c for c in claims if c.verdict != "undecided"]) == 1  # the grid itself
+
+
+def test_the_shortest_path_is_compared_with_both_numbers():
+    assert shortest_path_is(SHORT, 13, 88)(Evidence({})) == ("13 moves, return 88", "holds")
+    assert shortest_path_is(SHORT, 13, 87)(Evidence({}))[1] == shortest_path_is(SHORT, 12, 88)(Evidence({}))[1]
+    assert shortest_path_is(SHORT, 12, 88)(Evidence({}))[1] == "does not hold"
 
 
 def test_the_long_path_is_not_what_is_printed():
@@ -147,11 +144,12 @@ def test_ablations_are_decided_on_their_own_runs():
         if "/none/" not in name
     }
     claims = cliff.EXPERIMENT.claims(results | ablated)
-    extra = claims[len(cliff_claims.SENTENCES) :]
-    assert [c.sentence.startswith("cumulative-mean: ") for c in extra] == [True] * 4
+    extra = claims[len(SENTENCES) :]
+    assert [(c.ablation, c.plain) for c in extra] == [("cumulative-mean", False)] * 4
     assert extra[0].verdict == "does not hold"
     assert "pbim 8.32 ×" in extra[0].here  # times no IM's, which is taken from the main runs
-    assert claims[: len(cliff_claims.SENTENCES)] == cliff.EXPERIMENT.claims(results)
+    assert extra[0].note.endswith("The ablation does not touch none: their own runs serve.")
+    assert claims[: len(SENTENCES)] == cliff.EXPERIMENT.claims(results)
 
 
 def long_story(final: dict[str, float], greedy: dict[str, int]) -> dict[str, Result]:
@@ -177,11 +175,11 @@ def long_story(final: dict[str, float], greedy: dict[str, int]) -> dict[str, Res
 def test_the_long_story_and_its_reverse():
     order = ("pbim", "grm-10", "grm-10-raw", "im", "pbim-raw", "none", "grm-1-raw", "grm-1")
     final = {scheme: float(k) for k, scheme in enumerate(order)}
-    greedy = {scheme: 48 if scheme in long_cliff_claims.BEST else 47 for scheme in SCHEMES}
+    greedy = {scheme: 48 if scheme in BEST else 47 for scheme in SCHEMES}
     verdicts = [c.verdict for c in long_cliff.EXPERIMENT.claims(long_story(final, greedy))]
     assert verdicts == ["does not hold"] + ["holds"] * (len(verdicts) - 1)
     final = {scheme: -value for scheme, value in final.items()}
-    greedy = {scheme: 44 if scheme in long_cliff_claims.BEST else 46 for scheme in SCHEMES}
+    greedy = {scheme: 44 if scheme in BEST else 46 for scheme in SCHEMES}
     verdicts = [c.verdict for c in long_cliff.EXPERIMENT.claims(long_story(final, greedy))]
     # Still true: the goal is found sooner, the others need no more steps, and the maps.
     assert [k for k, verdict in enumerate(verdicts) if verdict == "holds"] == [1, 9, 10]
@@ -196,60 +194,24 @@ def test_measures():
         "intrinsic": np.full(1000, 5.0),
     }
     never = {**columns, "return": np.full(1000, -50.0)}
-    evidence = Evidence(SHORT, 1000, {"none": [Result(columns)], "im": [Result(columns), Result(never)]})
+    evidence = Evidence({("", "none"): (Result(columns),), ("", "im"): (Result(columns), Result(never))})
     # The mean of the last 100 is at 36 when 96 of them succeed: −50 + 90·k/100 ≥ 36.
-    assert converged(evidence, "im").tolist() == [300 + 96, 1000]
-    assert first_arrival(evidence, "im").tolist() == [301, 1000]
-    assert early_length(evidence, "none").tolist() == [30]
-    assert bonus_left(evidence, "none").tolist() == [0.5]
-
-
-def test_gather_takes_one_group_and_sorts_seeds():
-    results = {f"cliff/im/seed{k}": run(10, k) for k in (10, 2)} | {"cliff+wide-rnd/im/seed0": run(10, 0)}
-    assert gather(results, "cliff", SHORT, EPISODES).runs == {
-        "im": [results["cliff/im/seed2"], results["cliff/im/seed10"]]
-    }
-
-
-def test_verdicts_on_known_numbers():
-    evidence = Evidence(SHORT, 1, {})
-    values = {"low": np.arange(10.0), "high": np.arange(10.0) + 50, "like low": np.arange(10.0) + 1}
-
-    def measure(_, scheme):
-        return values[scheme]
-
-    assert lower(measure, ["low"], ["high"])(evidence)[1] == "holds"
-    assert lower(measure, ["high"], ["low"])(evidence)[1] == "does not hold"
-    assert lower(measure, ["low"], ["like low"])(evidence)[1] == "undecided"
-    assert lower(measure, ["low"], ["high", "like low"])(evidence)[1] == "undecided"
-    assert times(measure, ["low"], "high", at_most=0.5)(evidence)[1] == "holds"
-    assert times(measure, ["high"], "low", at_most=2)(evidence)[1] == "does not hold"
-    assert within(measure, ["low"], 0, 20)(evidence)[1] == "holds"
-    assert within(measure, ["low"], 5, 20)(evidence)[1] == "undecided"
-    assert within(measure, ["high"], 0, 20)(evidence)[1] == "does not hold"
-    assert lower(measure, ["low"], ["high"])(evidence)[0].startswith("low 4.5 [2.7, 6.3")
-    assert all_of(["holds", "undecided", "does not hold"]) == "does not hold"
-    assert [positive(0, 0), positive(-1, 0), not_negative(0, 0)] == ["does not hold", "undecided", "holds"]
-    assert mean_with_interval(np.array([1234.5, 1234.5])) == "1,234 [1,234, 1,234]"
-    assert mean_with_interval(np.full(3, -0.0001)) == "0.000 [0.000, 0.000]"  # not −0
+    assert converged(evidence, ("", "im")).tolist() == [300 + 96, 1000]
+    assert first_arrival(evidence, ("", "im")).tolist() == [301, 1000]
+    assert early_length(evidence, ("", "none")).tolist() == [30]
+    assert bonus_left(evidence, ("", "none")).tolist() == [0.5]
 
 
 def test_suboptimal_is_below_the_shortest_path():
-    evidence = Evidence(SHORT, 1, {"worse": [run(1, k, greedy=86) for k in range(5)], "best": [run(1, 0)] * 5})
-    assert suboptimal("worse")(evidence) == ("worse 86 [86, 86]", "holds")
-    assert suboptimal("worse", "best")(evidence)[1] == "does not hold"
+    evidence = Evidence({("", "worse"): tuple(run(1, k, greedy=86) for k in range(5)), ("", "best"): (run(1, 0),) * 5})
+    assert suboptimal(SHORT, "worse")(evidence) == ("worse 86 [86, 86]", "holds")
+    assert suboptimal(SHORT, "worse", "best")(evidence)[1] == "does not hold"
 
 
 def test_arrows_follow_the_most_common_action():
     good, bad = run(1, 0), run(1, 0, greedy=86)
-    evidence = Evidence(SHORT, 1, {"one": [good, good, bad], "other": [bad, bad, good]})
-    assert arrows(["one"], ["other"])(evidence) == ("to the goal: one 13 moves, other 15 moves", "holds")
-    assert arrows(["one", "other"], [])(evidence)[1] == "does not hold"
-    assert arrows([], ["one"])(evidence)[1] == "does not hold"
-    assert every_seed(["one"])(evidence)[0].startswith("one 2 of 3 seeds")
-
-
-def test_a_claim_says_which_runs_are_missing():
-    sentence = Sentence("sec:cw", "It works.", "", ("im", "pbim"), lambda _: ("1", "holds"))
-    empty = claim(sentence, Evidence(SHORT, 1, {"im": [run(1, 0)]}))
-    assert (empty.here, empty.verdict) == ("not run: pbim", "undecided")
+    evidence = Evidence({("", "one"): (good, good, bad), ("", "other"): (bad, bad, good)})
+    assert arrows(SHORT, ["one"], ["other"])(evidence) == ("to the goal: one 13 moves, other 15 moves", "holds")
+    assert arrows(SHORT, ["one", "other"], [])(evidence)[1] == "does not hold"
+    assert arrows(SHORT, [], ["one"])(evidence)[1] == "does not hold"
+    assert every_seed("one")(evidence)[0].startswith("one 2 of 3 seeds")

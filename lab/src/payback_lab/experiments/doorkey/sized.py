@@ -1,19 +1,16 @@
-"""DoorKey on grids of any size, with any λ of the advantage estimate: what `reach` and `delay` have in common.
+"""DoorKey on grids of any size, with any λ of the advantage estimate: what `reach` and `delay` share.
 
 A setting names all that varies: `s11-a0.02-g0.995-l0.95` is an 11×11 grid with α = 0.02, γ = 0.995 and λ = 0.95. The
 learner and everything else are those of the DoorKey experiment.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-from payback_lab.experiments.doorkey.config import DoorKeyConfig, refuse_part_of_update
-from payback_lab.experiments.doorkey.figures import single_figures
-from payback_lab.learners.ppo.config import LEARNER_VERSION
-from payback_lab.running.plan import Claim, Result, Run, Scalar, by_group
+from payback_lab.experiments.doorkey.config import DoorKeyConfig, refuse_alpha_or_gamma, refuse_part_of_update
+from payback_lab.experiments.doorkey.runs import DoorKeyRuns
+from payback_lab.running.plan import Run, by_group
 from payback_lab.user_error import Mistake
 
 SMALLEST = 5
@@ -25,7 +22,7 @@ ONE_SEED_FIRST = (
 
 
 @dataclass(frozen=True)
-class Cell:
+class PlannedCell:
     """Name one cell of the plan: a scheme at a setting, and how many seeds it has unless told otherwise."""
 
     setting: str
@@ -33,34 +30,21 @@ class Cell:
     seeds: int = 3
 
 
-@dataclass(frozen=True)
-class SizedDoorKey:
-    """Describe one experiment on DoorKey grids of several sizes; see `plan.Experiment`."""
+@dataclass(frozen=True, kw_only=True)
+class SizedDoorKey(DoorKeyRuns):
+    """Describe one experiment on DoorKey grids of several sizes; see `plan.Experiment`.
 
-    name: str
-    title: str
-    cells: tuple[Cell, ...]
+    `seeds` is how many a cell has that the plan does not name.
+    """
+
+    cells: tuple[PlannedCell, ...]
     """What is run unless told otherwise, in order of interest."""
     steps: Callable[[int], int]
     """Size of the grid → steps of training."""
-    notes: tuple[str, ...]
-    learner_version: int = LEARNER_VERSION
-    config: type[DoorKeyConfig] = DoorKeyConfig
-    ablations: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    paper: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    points: int = 300
-    adds_up: bool = True
-    reference: Mapping[str, tuple[str, float]] = field(default_factory=dict)
 
-    @property
-    def settings(self) -> tuple[str, ...]:
-        """Return the settings of the plan."""
-        return tuple(dict.fromkeys(cell.setting for cell in self.cells))
-
-    @property
-    def seeds(self) -> int:
-        """Return how many seeds a cell has that the plan does not name."""
-        return 3
+    def __post_init__(self) -> None:
+        """Take the settings from the cells."""
+        object.__setattr__(self, "settings", tuple(dict.fromkeys(cell.setting for cell in self.cells)))
 
     def schemes(self, ablation: str | None) -> tuple[str, ...]:
         """Return the schemes of the plan."""
@@ -109,35 +93,12 @@ class SizedDoorKey:
         config = self.config(gamma=gamma, alpha=alpha, shaping_gamma=gamma, size=size, gae_lambda=lam)
         return replace(config, total_steps=self.steps(size) if steps is None else steps)
 
-    def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:
-        """Give every run a process of its own."""
-        return [(run,) for run in runs]
-
-    def execute(
-        self, batch: tuple[Run, ...], progress: Callable[[float], None], out: Path | None = None
-    ) -> dict[str, Result]:
-        """Train one run, from its checkpoint if there is one."""
-        from payback_lab.experiments.doorkey.training import train
-
-        (run,) = batch
-        return {run.id: train(run, self.learner_version, progress, out)}
-
-    def cost(self, batch: tuple[Run, ...]) -> float:
-        """Estimate the seconds on one core: compiling, training, and watching the trained agent."""
-        return sum(30 + run.config.total_steps / 38_000 for run in batch)
-
-    def claims(self, results: Mapping[str, Result]) -> list[Claim]:
-        """Return none: the paper has no such experiment."""
-        return []
-
-    def figures(self, result: Result, config: Mapping[str, Any]) -> dict[str, Scalar]:
-        """Return the figures, those of the curve computed from it again."""
-        return {**result.summary, **single_figures(result.columns, config["size"])}
-
     def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
         """Report setting by setting, the smallest grid first."""
         found = by_group(ids)
-        return dict(sorted(found.items(), key=lambda section: parse_sized_setting(section[0].partition("/")[2])))
+        return dict(
+            sorted(found.items(), key=lambda section: parse_sized_setting(Run.parse(section[1][0]).setting or ""))
+        )
 
 
 def parse_sized_setting(setting: str) -> tuple[int, float, float, float]:
@@ -153,10 +114,7 @@ def parse_sized_setting(setting: str) -> tuple[int, float, float, float]:
     size, alpha, gamma, lam = int(found[1]), *map(float, found.groups()[1:])
     if size < SMALLEST:
         raise Mistake(f"The size is {size} in {setting}: two rooms and a wall between them need at least {SMALLEST}.")
-    if not alpha > 0:
-        raise Mistake(f"α is {alpha:g} in {setting}: a bonus must be more than 0; for no bonus use --schemes none.")
-    if not 0 < gamma <= 1:
-        raise Mistake(f"γ is {gamma:g} in {setting}: it must be more than 0 and at most 1.")
+    refuse_alpha_or_gamma(alpha, gamma, setting)
     if not 0 <= lam <= 1:
         raise Mistake(f"λ is {lam:g} in {setting}: it must be between 0 and 1.")
     return size, alpha, gamma, lam

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import payback
-from payback_lab.experiments.doorkey.altered import waiting_pays
+from payback_lab.experiments.doorkey.delay_one import approximated, measured, with_ends
 from payback_lab.experiments.doorkey.figures import training_means
-from payback_lab.experiments.doorkey.next_step import approximated, measured, with_ends
 from payback_lab.experiments.doorkey.printed import PAIRS
+from payback_lab.experiments.doorkey.procrastination import waiting_pays
 from payback_lab.running.plan import Result
 
 

@@ -8,10 +8,11 @@ once, is left out.
 
 import numpy as np
 
-from payback_lab.claims.verdicts import all_of, not_negative, positive
-from payback_lab.experiments.doorkey.evidence import Evidence, figure
+from payback_lab.claims.evidence import Evidence, figure
+from payback_lab.claims.sentence import Decision, rule
+from payback_lab.claims.verdicts import all_of, in_range, positive
 from payback_lab.experiments.doorkey.printed import PAIRS, SETTINGS, title
-from payback_lab.experiments.doorkey.sentence import Decide, Decision
+from payback_lab.methods import parse_scheme
 from payback_lab.running.plan import Result
 from payback_lab.statistics import bootstrap_interval, stratified_interval
 
@@ -46,29 +47,23 @@ def with_ends(run: Result, alpha: float, gamma: float, centred: bool) -> float:
     return approximated(run, gamma, centred) + (1 - gamma) / gamma * left_out
 
 
-def close_to_approximation(scheme: str) -> Decide:
+@rule
+def close_to_approximation(evidence: Evidence, scheme: str) -> Decision:
     """Decide whether at every setting the mean of F' is within 10 % of the approximation of it."""
-    centred = not scheme.endswith("-raw")
-
-    def decide(evidence: Evidence) -> Decision:
-        texts, verdicts = [], []
-        for setting in SETTINGS:
-            (alpha, gamma), runs = PAIRS[setting], evidence.cells[setting, scheme]
-            here = np.array([measured(run) for run in runs])
-            paper = np.array([approximated(run, gamma, centred) for run in runs])
-            ends = np.array([with_ends(run, alpha, gamma, centred) for run in runs])
-            low, high = _ratio(here, paper)
-            verdicts += [
-                not_negative(low - 1 + CLOSE, high - 1 + CLOSE),
-                not_negative(1 + CLOSE - high, 1 + CLOSE - low),
-            ]
-            texts.append(
-                f"{title(setting)} F' {_small(here)}, approximated {_small(paper)}: "
-                f"{_of(here, paper):.2f} × [{low:.2f}, {high:.2f}]; with ends {_small(ends)}: {_of(here, ends):.2f} ×"
-            )
-        return ". ".join(texts), all_of(verdicts)
-
-    return decide
+    centred = not parse_scheme(scheme)[2]
+    texts, verdicts = [], []
+    for setting in SETTINGS:
+        (alpha, gamma), runs = PAIRS[setting], evidence.cells[setting, scheme]
+        here = np.array([measured(run) for run in runs])
+        paper = np.array([approximated(run, gamma, centred) for run in runs])
+        ends = np.array([with_ends(run, alpha, gamma, centred) for run in runs])
+        low, high = _ratio(here, paper)
+        verdicts.append(in_range(low, high, 1 - CLOSE, 1 + CLOSE))
+        texts.append(
+            f"{title(setting)} F' {_small(here)}, approximated {_small(paper)}: "
+            f"{_of(here, paper):.2f} × [{low:.2f}, {high:.2f}]; with ends {_small(ends)}: {_of(here, ends):.2f} ×"
+        )
+    return ". ".join(texts), all_of(verdicts)
 
 
 def order_of_magnitude(evidence: Evidence) -> Decision:

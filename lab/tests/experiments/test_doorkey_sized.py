@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from payback_lab import cli
-from payback_lab.experiments.delay import experiment as delay
-from payback_lab.experiments.reach import experiment as reach
-from payback_lab.experiments.sized_doorkey import parse_sized_setting
+from payback_lab.experiments.delay import config as delay
+from payback_lab.experiments.doorkey.sized import parse_sized_setting
+from payback_lab.experiments.reach import config as reach
 from payback_lab.running.run import Request, planned, run
 
 
@@ -108,7 +108,7 @@ def test_a_summary_that_does_not_fit_is_one_sentence(tmp_path: Path, monkeypatch
         path.write_text("{" if damage == "text" else '{"groups": [3]}')
     before = path.read_bytes()
     monkeypatch.chdir(tmp_path)
-    assert cli.main(("run", "reach", "--seeds", "1")) == 2
+    assert cli.main(("run", "reach", "--seeds", "1", "--summaries", "results")) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert ("learner version 0, not 1" if damage == "version" else "cannot be read") in error

@@ -9,8 +9,9 @@ import pytest
 
 from payback_lab.environments.cliff import DOWN, RIGHT, UP
 from payback_lab.experiments.cliff import experiment as cliff
+from payback_lab.experiments.cliff.config import ABLATIONS
+from payback_lab.experiments.cliff.walking import result
 from payback_lab.experiments.long_cliff import experiment as long_cliff
-from payback_lab.experiments.tabular import result
 from payback_lab.learners.q_learning.config import QLearning
 from payback_lab.learners.q_learning.train import Tally
 from payback_lab.methods import SCHEMES
@@ -34,7 +35,7 @@ def test_plan_is_the_papers(experiment):
 
 def test_ablations_and_steps_change_just_that():
     whole = cliff.EXPERIMENT.plan(("im",), 1, (), None, None)[0].config
-    for name, fields in cliff.ABLATIONS.items():
+    for name, fields in ABLATIONS.items():
         (run,) = cliff.EXPERIMENT.plan(("im",), 1, (), 7, name)
         assert run.config == replace(whole, episodes=7, **fields)
         assert run.id == f"cliff+{name}/im/seed0"

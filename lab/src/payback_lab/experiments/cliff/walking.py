@@ -1,7 +1,7 @@
-"""An experiment with the tabular learner: which runs there are, how they are made, what is kept of them."""
+"""What cliff and long cliff share: which runs there are, how Q-learning makes them, what is kept of them."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -9,36 +9,23 @@ from typing import Any
 import numpy as np
 
 from payback_lab.environments.cliff import shortest_path
+from payback_lab.experiments.definition import Definition
 from payback_lab.learners.q_learning.config import LANES, QLearning
-from payback_lab.methods import SCHEMES
-from payback_lab.running.plan import Claim, Result, Run, Scalar, by_group
+from payback_lab.running.plan import Result, Run
 
 FINAL = 0.1
 """The share of the episodes, at the end, that counts as the final level of training."""
 
 
-@dataclass(frozen=True)
-class TabularExperiment:
+@dataclass(frozen=True, kw_only=True)
+class CliffWalking(Definition):
     """Describe one experiment with Q-learning on a cliff; see `plan.Experiment`."""
 
-    name: str
-    title: str
     config: type[QLearning]
-    ablations: Mapping[str, Mapping[str, Any]]
-    notes: tuple[str, ...]
-    paper: Mapping[str, Mapping[str, str]]
-    decide: Callable[[Mapping[str, Result]], list[Claim]]
-    """Results by run id -> the paper's sentences, decided."""
     learner_version: int = 1
-    settings: tuple[str, ...] = ()
     seeds: int = 10
     points: int = 250
     adds_up: bool = False
-    reference: Mapping[str, tuple[str, float]] = field(default_factory=dict)
-
-    def schemes(self, ablation: str | None) -> tuple[str, ...]:
-        """Return all eight."""
-        return SCHEMES
 
     def plan(
         self,
@@ -85,18 +72,6 @@ class TabularExperiment:
         weights = sum((inputs + 1) * outputs for inputs, outputs in pairwise(sizes))
         steps = LANES * config.episodes * config.limit * 0.45
         return 4 + 1e-6 * steps * (0.5 if batch[0].scheme == "none" else 0.5 + 1.4e-3 * weights)
-
-    def claims(self, results: Mapping[str, Result]) -> list[Claim]:
-        """Decide the paper's sentences from the results there are."""
-        return self.decide(results)
-
-    def figures(self, result: Result, config: Mapping[str, Any]) -> dict[str, Scalar]:
-        """Return the figures as they were measured."""
-        return result.summary
-
-    def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
-        """Report the paper's setting and each ablation apart."""
-        return by_group(ids)
 
 
 def result(config: QLearning, episodes: Any, q: np.ndarray) -> Result:

@@ -1,15 +1,21 @@
 """How often the bonus alters the optimal policy of DoorKey, and whether our methods gain more the oftener it does."""
 
+from collections.abc import Callable
+
 import numpy as np
 
+from payback_lab.claims.claim import Verdict
+from payback_lab.claims.evidence import Cell, Evidence, Measure, cells
+from payback_lab.claims.sentence import Decision
 from payback_lab.claims.verdicts import positive
-from payback_lab.experiments.doorkey.comparison import said
-from payback_lab.experiments.doorkey.evidence import LENGTH, SETTLED, Cell, Evidence, unsettled
+from payback_lab.claims.wording import said
+from payback_lab.experiments.doorkey.measures import LENGTH, SETTLED, unsettled
 from payback_lab.experiments.doorkey.printed import HIGH, MIDDLE, PAIRS, SETTINGS, title
-from payback_lab.experiments.doorkey.sentence import Decision
 from payback_lab.methods import MATCHED
-from payback_lab.running.plan import Verdict
 from payback_lab.statistics import stratified_interval
+
+HARD = (MIDDLE, HIGH)
+NONE_SETTLES = "none of our methods settles in every seed at both"
 
 
 def waiting_pays(alpha: float, gamma: float, visits: int) -> bool:
@@ -36,13 +42,14 @@ def gains_more_speed(evidence: Evidence) -> Decision:
     """Decide whether the factor by which our methods settle before IM is larger at α = 0.025 than at 0.02."""
     ours = _steady(evidence)
     if not ours:
-        return "none of our methods settles in every seed at both", "undecided"
-    low, high, shown = _growth(evidence, ours)
-    bounded = {k: any(unsettled(run) for run in evidence.cells[k, "im"]) for k in (MIDDLE, HIGH)}
+        return NONE_SETTLES, "undecided"
+    value, low, high = _growth(evidence, ours, SETTLED, np.log)
+    bounded = {k: any(unsettled(run) for run in evidence.cells[k, "im"]) for k in HARD}
     verdict: Verdict = positive(low, high)
     # A bound on one side only leaves open what is on the other.
     if (verdict == "holds" and bounded[MIDDLE]) or (verdict == "does not hold" and bounded[HIGH]):
         verdict = "undecided"
+    shown = f"{np.exp(value):.2f} times as much [{np.exp(low):.2f}, {np.exp(high):.2f}]"
     return f"{shown}. {said(evidence, SETTLED, _cells(ours))}", verdict
 
 
@@ -50,40 +57,35 @@ def gains_more_length(evidence: Evidence) -> Decision:
     """Decide whether our methods' N̄ lies further below IM's at α = 0.025 than at 0.02."""
     ours = _steady(evidence)
     if not ours:
-        return "none of our methods settles in every seed at both", "undecided"
-    strata = [evidence.values(cell, LENGTH) for cell in _cells(ours)]
+        return NONE_SETTLES, "undecided"
+    value, low, high = _growth(evidence, ours, LENGTH, lambda mean: mean)
+    here = f"gap to IM larger by {value:.1f} [{low:.1f}, {high:.1f}]. {said(evidence, LENGTH, _cells(ours))}"
+    return here, positive(low, high)
+
+
+def _growth(
+    evidence: Evidence, ours: list[str], measure: Measure, scale: Callable[[np.ndarray], np.ndarray]
+) -> tuple[float, float, float]:
+    """Return by how much IM lies further above our methods at α = 0.025 than at 0.02, and its interval.
+
+    How far is the mean over our methods of scale(IM) − scale(method): with the logarithm for a scale, a factor.
+    """
+    strata = [evidence.values(cell, measure) for cell in _cells(ours)]
 
     def growth(draws: list[np.ndarray]) -> np.ndarray:
-        means = [draw.mean(1) for draw in draws]
+        means = [scale(draw.mean(1)) for draw in draws]
         half = len(means) // 2
         gaps = [np.mean([part[0] - m for m in part[1:]], axis=0) for part in (means[:half], means[half:])]
         return gaps[1] - gaps[0]
 
     low, high = stratified_interval(strata, growth)
-    value = growth([stratum[None] for stratum in strata])[0]
-    here = f"gap to IM larger by {value:.1f} [{low:.1f}, {high:.1f}]. {said(evidence, LENGTH, _cells(ours))}"
-    return here, positive(float(low), float(high))
-
-
-def _growth(evidence: Evidence, ours: list[str]) -> tuple[float, float, str]:
-    """Bound the logarithm of (factor at α = 0.025) / (factor at 0.02), each the geometric mean over our methods."""
-    strata = [evidence.values(cell, SETTLED) for cell in _cells(ours)]
-
-    def growth(draws: list[np.ndarray]) -> np.ndarray:
-        logs = [np.log(draw.mean(1)) for draw in draws]
-        half = len(logs) // 2
-        factors = [np.mean([part[0] - log for log in part[1:]], axis=0) for part in (logs[:half], logs[half:])]
-        return factors[1] - factors[0]
-
-    low, high = (float(bound) for bound in stratified_interval(strata, growth))
-    value = float(growth([stratum[None] for stratum in strata])[0])
-    return low, high, f"{np.exp(value):.2f} times as much [{np.exp(low):.2f}, {np.exp(high):.2f}]"
+    return float(growth([stratum[None] for stratum in strata])[0]), float(low), float(high)
 
 
 def _steady(evidence: Evidence) -> list[str]:
-    """Name those of our methods that settle in every seed at both settings: of the others there is no factor."""
-    return [s for s in MATCHED if not any(unsettled(run) for k in (MIDDLE, HIGH) for run in evidence.cells[k, s])]
+    """Name those of our methods that settle in every seed at both settings, because the others have no factor."""
+    return [s for s in MATCHED if not any(unsettled(run) for k in HARD for run in evidence.cells[k, s])]
 
 
-def _cells(ours: list[str]) -> list[Cell]:
-    return [(setting, scheme) for setting in (MIDDLE, HIGH) for scheme in ("im", *ours)]
+def _cells(ours: list[str]) -> tuple[Cell, ...]:
+    return cells(HARD, ("im", *ours))

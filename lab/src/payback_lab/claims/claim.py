@@ -1,0 +1,71 @@
+"""A sentence that has been decided: what is stored, printed and counted."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Verdict = Literal["holds", "does not hold", "undecided"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Set one sentence beside what was measured here."""
+
+    where: str
+    """TeX label or section."""
+    sentence: str
+    """What the paper states, in short."""
+    paper: str
+    """The paper's figure, "" if it gives none."""
+    here: str
+    """Our figure with its interval over seeds."""
+    verdict: Verdict
+    """Whether the sentence holds here."""
+    note: str = ""
+    """What a reader should know about it."""
+    ablation: str | None = None
+    """The ablation on whose runs it is decided; None for the experiment as the paper has it."""
+    question: str | None = None
+    """The name of the question of ours it belongs to, e.g. "other-matchings"; None if the paper states it."""
+
+    @property
+    def plain(self) -> bool:
+        """Return whether it is a sentence of the paper about the paper's own experiment."""
+        return self.ablation is None and self.question is None
+
+    @property
+    def text(self) -> str:
+        """Return the sentence as it is printed, the name of its ablation or question before it.
+
+        >>> Claim("", "IM is slow.", "", "", "holds", ablation="wide-rnd").text
+        'wide-rnd: IM is slow.'
+        """
+        label = self.ablation or self.question
+        return f"{label}: {self.sentence}" if label else self.sentence
+
+
+_LABELLED = {
+    "cumulative-mean": "ablation",
+    "wide-rnd": "ablation",
+    "plain-settlement": "ablation",
+    "learner-discount-0.99": "ablation",
+    "entropy-0.001": "ablation",
+    "other-matchings": "question",
+}
+"""The names that the summaries committed before `ablation` and `question` were fields have before sentences."""
+
+
+def read_claim(stored: Mapping[str, Any]) -> Claim:
+    """Read a claim out of a summary.json.
+
+    The oldest summaries have no fields for ablation and question, but the name before the sentence; the names they
+    can hold are a closed list, and this is the only place that looks for one.
+
+    >>> old = {"where": "", "sentence": "wide-rnd: IM is slow.", "paper": "", "here": "", "verdict": "holds"}
+    >>> (read_claim(old).ablation, read_claim(old).sentence)
+    ('wide-rnd', 'IM is slow.')
+    """
+    label, _, sentence = stored["sentence"].partition(": ")
+    if "ablation" in stored or label not in _LABELLED:
+        return Claim(**stored)
+    return Claim(**{**stored, "sentence": sentence, _LABELLED[label]: label})

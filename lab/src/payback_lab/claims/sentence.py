@@ -1,0 +1,140 @@
+"""A sentence, the cells it needs and the rule that decides it; and how an experiment's sentences become claims."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Concatenate, ParamSpec
+
+from payback_lab.claims.claim import Claim, Verdict
+from payback_lab.claims.evidence import Cell, Evidence, gather
+from payback_lab.running.plan import Result
+
+FEWEST = 3
+"""With fewer seeds an interval says nothing."""
+
+Decision = tuple[str, Verdict]
+"""What was measured, in words, and the verdict."""
+Rule = Callable[[Evidence], Decision]
+P = ParamSpec("P")
+
+
+def rule(decide: Callable[Concatenate[Evidence, P], Decision]) -> Callable[P, Rule]:
+    """Make a rule of a function that decides: called without the evidence, it returns what waits for it."""
+    return lambda *args, **kwargs: lambda evidence: decide(evidence, *args, **kwargs)
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """Hold one sentence and how it is decided."""
+
+    where: str
+    """TeX label or section; "ours" for a question of ours."""
+    sentence: str
+    paper: str
+    """The paper's figure, "" if it gives none."""
+    needs: tuple[Cell, ...]
+    """The cells it is about."""
+    rule: Rule
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claims:
+    """Hold all that is claimed about one experiment, and what its runs must be to decide it."""
+
+    experiment: str
+    full: int
+    """Length of training from which on a run counts as trained in full."""
+    unit: str
+    """What that length is counted in: "episodes" or "steps"."""
+    trained: Callable[[Result], int]
+    """How long a run was trained, in that unit."""
+    sentences: Sequence[Sentence]
+    """What the paper states."""
+    ablated: Mapping[str, Sequence[Sentence]] = field(default_factory=dict)
+    """What is decided again under each ablation."""
+    untouched: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Schemes that an ablation leaves as they are: the runs of the experiment itself serve where it has none."""
+    questions: Mapping[str, Sequence[Sentence]] = field(default_factory=dict)
+    """Questions of ours by name; each is asked once the first cell it needs has been run."""
+    title: Callable[[str], str] = str
+    """How a setting is written in a sentence."""
+    settings_of: Callable[[str], Sequence[str]] = lambda setting: (setting,)
+    """At which settings a run counts, from the setting in its id."""
+    notes_say_seeds: bool = True
+    """Whether every note says how many seeds there are: where runs are added day by day, it changes."""
+
+    def gather(self, results: Mapping[str, Result], ablation: str | None = None) -> Evidence:
+        """Sort the results of the experiment, or of an ablation, into cells."""
+        return gather(results, self.experiment, ablation, self.title, self.settings_of)
+
+    def decide(self, results: Mapping[str, Result]) -> list[Claim]:
+        """Decide every sentence, some of them again under each ablation that was run, then questions of ours."""
+        main = self.gather(results)
+        decided = [self.claim(sentence, main) for sentence in self.sentences]
+        for name, sentences in self.ablated.items():
+            own = self.gather(results, name).cells
+            untouched = self.untouched.get(name, ())
+            kept = {cell: runs for cell, runs in main.cells.items() if cell[1] in untouched and cell not in own}
+            evidence = Evidence({**kept, **own}, self.title)
+            for sentence in sentences:
+                if any(cell in own for cell in sentence.needs):
+                    borrowed = [s for s in untouched if any(cell[1] == s and cell in kept for cell in sentence.needs)]
+                    decided.append(self.claim(sentence, evidence, borrowed, ablation=name))
+        for name, sentences in self.questions.items():
+            asked = [sentence for sentence in sentences if sentence.needs[0] in main.cells]
+            decided += [self.claim(sentence, main, question=name) for sentence in asked]
+        return decided
+
+    def claim(self, sentence: Sentence, evidence: Evidence, borrowed: Sequence[str] = (), **label: str) -> Claim:
+        """Decide a sentence; undecided when cells, seeds or training are lacking.
+
+        `borrowed` are the schemes whose runs are not an ablation's own; `label` names the ablation or the question.
+        """
+        missing = _missing(sentence, evidence)
+        here, verdict = (f"not run: {missing}", "undecided") if missing else sentence.rule(evidence)
+        lacking = self._lacking(sentence, evidence)
+        said = lacking or (_seeds(sentence, evidence) if self.notes_say_seeds else "")
+        return Claim(
+            sentence.where,
+            sentence.sentence,
+            sentence.paper,
+            here,
+            "undecided" if lacking else verdict,
+            " ".join(filter(None, (said, sentence.note, _untouched(borrowed)))),
+            **label,
+        )
+
+    def _lacking(self, sentence: Sentence, evidence: Evidence) -> str:
+        """Say why the runs there are cannot decide, "" if they can."""
+        runs = [(cell, self.trained(run)) for cell in sentence.needs for run in evidence.cells.get(cell, ())]
+        short = [(cell, length) for cell, length in runs if length < self.full]
+        seeds = _seeds(sentence, evidence)
+        if short:
+            (setting, scheme), length = min(short, key=lambda entry: entry[1])
+            run = f"{scheme}{_at(evidence.title(setting))}"
+            return f"Cut short: {run} has {length:,} of {self.full:,} {self.unit}. {seeds}"
+        if any(len(evidence.cells.get(cell, ())) < FEWEST for cell in sentence.needs):
+            return f"Too few seeds, {FEWEST} are needed. {seeds}"
+        return ""
+
+
+def _missing(sentence: Sentence, evidence: Evidence) -> str:
+    """Name the cells that were not run, "" if all were."""
+    gone = evidence.by_setting([cell for cell in sentence.needs if cell not in evidence.cells])
+    return "; ".join(f"{', '.join(schemes)}{_at(title)}" for title, schemes in gone.items())
+
+
+def _seeds(sentence: Sentence, evidence: Evidence) -> str:
+    """Say how many seeds there are of each cell, "" if the sentence needs no runs."""
+    counts = sorted({len(evidence.cells.get(cell, ())) for cell in sentence.needs})
+    if not counts:
+        return ""
+    return f"Seeds: {counts[0] if len(counts) == 1 else f'{counts[0]} to {counts[-1]}'} per cell."
+
+
+def _untouched(schemes: Sequence[str]) -> str:
+    return f"The ablation does not touch {' and '.join(schemes)}: their own runs serve." if schemes else ""
+
+
+def _at(title: str) -> str:
+    return f" at {title}" if title else ""

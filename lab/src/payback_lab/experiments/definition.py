@@ -1,0 +1,46 @@
+"""What every experiment is described by, with the defaults that most share; see `plan.Experiment`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from payback_lab.claims.claim import Claim
+from payback_lab.claims.sentence import Claims
+from payback_lab.methods import SCHEMES
+from payback_lab.running.plan import Result, Scalar, by_group
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """Describe an experiment but for how its runs are planned and made, which its kind says."""
+
+    name: str
+    title: str
+    config: type
+    notes: tuple[str, ...]
+    learner_version: int
+    points: int
+    adds_up: bool
+    settings: tuple[str, ...] = ()
+    seeds: int = 3
+    ablations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    paper: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    reference: Mapping[str, tuple[str, float]] = field(default_factory=dict)
+    claimed: Claims | None = None
+    """What is claimed about it; None if nothing is, yet."""
+
+    def schemes(self, ablation: str | None) -> tuple[str, ...]:
+        """Return the paper's eight."""
+        return SCHEMES
+
+    def claims(self, results: Mapping[str, Result]) -> list[Claim]:
+        """Decide what is claimed from the results there are."""
+        return self.claimed.decide(results) if self.claimed else []
+
+    def figures(self, result: Result, config: Mapping[str, Any]) -> dict[str, Scalar]:
+        """Return the figures as they were measured."""
+        return result.summary
+
+    def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
+        """Report the paper's setting and each ablation apart."""
+        return by_group(ids)

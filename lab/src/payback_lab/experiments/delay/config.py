@@ -1,0 +1,28 @@
+"""The cells of `delay`: which λ, which matchings, how many steps."""
+
+from payback_lab.experiments.doorkey.sized import PlannedCell
+
+LAMBDAS = (0.95, 0.8, 0.99, 1.0)
+SCHEMES = ("none", "grm-3", "grm-10", "grm-30", "grm-100", "geometric-0.9")
+LONG = ("grm-300", "grm-600")
+"""Delays beyond what a λ of 0.95 can tell apart: what is left is their interest."""
+
+
+def setting(lam: float) -> str:
+    """Return the setting of a λ.
+
+    >>> setting(0.8), setting(1.0)
+    ('s11-a0.02-g0.995-l0.8', 's11-a0.02-g0.995-l1')
+    """
+    return f"s11-a0.02-g0.995-l{lam:g}"
+
+
+def steps(size: int) -> int:
+    """Return the steps of training, the first whole number of updates beyond 3 million."""
+    return 3_000_320
+
+
+CELLS = (
+    *(PlannedCell(setting(lam), scheme) for lam in LAMBDAS for scheme in SCHEMES),
+    *(PlannedCell(setting(0.95), scheme) for scheme in LONG),
+)
