@@ -13,42 +13,43 @@ from payback_lab.report.reproduction import filled
 from payback_lab.user_error import Mistake
 
 ROOT = Path(__file__).parents[3]
+RESULTS = ROOT / "lab" / "results"
 README = (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("experiment", CONVERGED)
 def test_the_readme_shows_the_committed_results(experiment: str):
-    assert table(ROOT / "results", experiment) in README
-    assert verdicts(ROOT / "results", experiment) in README
+    assert table(RESULTS, experiment) in README
+    assert verdicts(RESULTS, experiment) in README
 
 
 def test_another_figure_would_be_noticed():
     changed = README.replace("10 of 10", "9 of 10", 1)
-    assert table(ROOT / "results", "cliff") not in changed
+    assert table(RESULTS, "cliff") not in changed
 
 
 def test_the_readme_shows_the_committed_doorkey():
-    shown = tables(ROOT / "results")
+    shown = tables(RESULTS)
     assert shown in README
-    assert verdicts(ROOT / "results", "doorkey") in README
+    assert verdicts(RESULTS, "doorkey") in README
     assert shown.replace("54.9", "54.8", 1) not in README
 
 
 def test_the_page_of_claims_is_that_of_the_committed_results():
-    assert (ROOT / "docs" / "claims.md").read_text() == page(ROOT / "results")
+    assert (ROOT / "docs" / "claims.md").read_text() == page(RESULTS)
 
 
 def test_the_pages_are_filled_from_the_committed_results():
     reproduction = (ROOT / "docs" / "reproduction.md").read_text()
-    assert readme.filled(README, ROOT / "results") == README
-    assert filled(reproduction, ROOT / "results") == reproduction
+    assert readme.filled(README, RESULTS) == README
+    assert filled(reproduction, RESULTS) == reproduction
     altered = reproduction.replace("| never |", "| 0.10 M |", 1)
-    assert filled(altered, ROOT / "results") == reproduction != altered
+    assert filled(altered, RESULTS) == reproduction != altered
 
 
 def test_a_page_without_a_place_is_refused():
     with pytest.raises(Mistake, match="no place for table of cliff"):
-        readme.filled("# Nothing here", ROOT / "results")
+        readme.filled("# Nothing here", RESULTS)
 
 
 def test_a_claim_stays_in_its_row():

@@ -10,7 +10,7 @@ from payback_lab.running import ray as ray_engine
 from payback_lab.running.task import Task
 from payback_lab.user_error import Mistake
 
-ray = pytest.importorskip("ray", reason='Ray is not installed: pip install "payback[ray]"')
+ray = pytest.importorskip("ray", reason='Ray is not installed: pip install "payback-lab[ray]"')
 pytestmark = [
     pytest.mark.timeout(180),
     # Ray leaves pipes and sockets to the garbage collector when its test cluster stops.

@@ -42,7 +42,7 @@ def _connect(address: str | None, workers: int | None) -> Any:
     try:
         import ray
     except ModuleNotFoundError:
-        raise Mistake('--engine ray needs Ray: install it with `pip install "payback[ray]"`.') from None
+        raise Mistake('--engine ray needs Ray: install it with `pip install "payback-lab[ray]"`.') from None
     if address:
         _refuse_silent(address)
     options: dict[str, Any] = {"address": address} if address else {"address": "local", "num_cpus": workers}
