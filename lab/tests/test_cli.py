@@ -154,7 +154,7 @@ def test_a_disk_that_fills_up_while_running(payback_process, tiny_disk: Path) ->
     done = [folder for folder in tiny_disk.rglob("seed*") if folder.is_dir()]
     assert done
     assert all((folder / "manifest.json").exists() for folder in done)
-    assert not list(tiny_disk.rglob("*.tmp"))
+    assert not list(tiny_disk.rglob("*.draft"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

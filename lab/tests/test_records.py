@@ -104,7 +104,7 @@ def test_every_damage_is_seen_named_and_repaired(tmp_path: Path, name: str, harm
 def test_nothing_but_the_record_is_left(tmp_path: Path) -> None:
     folder = write(tmp_path)
     truncate(folder / "curve.parquet")
-    (folder.parent / ".seed3.0badf00d.tmp").mkdir()  # left behind by a kill -9
+    (folder.parent / ".seed3.draft").mkdir()  # left behind by a kill -9
     write(tmp_path)
     assert [path.name for path in folder.parent.iterdir()] == ["seed3"]
 
@@ -136,7 +136,7 @@ def test_an_error_at_any_step_leaves_nothing_half_written(
     monkeypatch.undo()
     assert records.folders(tmp_path) in ([], [tmp_path / RUN.id])
     assert all(records.flaw(folder) is None for folder in records.folders(tmp_path))
-    assert not list(tmp_path.rglob("*.tmp"))
+    assert not list(tmp_path.rglob(".*"))
     write(tmp_path)
     assert records.flaw(tmp_path / RUN.id) is None
 

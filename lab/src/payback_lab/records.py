@@ -4,11 +4,10 @@
                    curve.parquet   the learning curve, one row per point
                    arrays.npz      small arrays
                    summary.json    single figures
-                   manifest.json   SHA-256 of the files above, written last
+                   manifest.json   SHA-256 of the files above
 
-The folder is written beside its place under a name that starts with a dot, flushed to the disk, and renamed: a
-run is there in full or not there. What is there is believed only if the manifest agrees. A run's identity is its
-config and `learner_version`, not the commit. Nothing is stored with pickle.
+A folder is used only if its files have the checksums of the manifest; otherwise the run counts as damaged and is made
+again. A run's identity is its config and `learner_version`, not the commit. Nothing is stored with pickle.
 """
 
 import hashlib
@@ -16,8 +15,6 @@ import io
 import json
 import os
 import re
-import secrets
-import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from payback_lab.atomic_write import write_folder
 from payback_lab.running.plan import Result, Run
 from payback_lab.user_error import Mistake
 
@@ -57,8 +55,9 @@ def identity(run: Run, learner_version: int) -> dict[str, Any]:
 
 
 def write(out: Path, run: Run, result: Result, learner_version: int, made: dict[str, Any]) -> None:
-    """Store one finished run; a sound record that is already there stays. The caller holds its claim."""
-    place = out / run.id
+    """Store one finished run; a sound record that is already there stays. The caller holds the run's lock."""
+    if flaw(out / run.id) is None:
+        return
     kept = {"identity": identity(run, learner_version), "made": made}
     contents = {
         "config.json": _json(kept),
@@ -67,22 +66,7 @@ def write(out: Path, run: Run, result: Result, learner_version: int, made: dict[
         "summary.json": _json({name: _plain(name, value) for name, value in result.summary.items()}),
     }
     manifest = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
-    place.parent.mkdir(parents=True, exist_ok=True)
-    for stale in place.parent.glob(f".{place.name}.*.tmp"):
-        shutil.rmtree(stale, ignore_errors=True)
-    draft = place.parent / f".{place.name}.{secrets.token_hex(4)}.tmp"
-    try:
-        draft.mkdir()
-        for name, data in {**contents, MANIFEST: _json(manifest)}.items():
-            _write_flushed(draft / name, data)
-        _flush_folder(draft)
-        if place.exists():
-            _make_way(place)
-        if not place.exists():
-            os.rename(draft, place)
-            _flush_folder(place.parent)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+    write_folder(out / run.id, {**contents, MANIFEST: _json(manifest)})
 
 
 def read(folder: Path) -> Record:
@@ -174,17 +158,6 @@ def _verified(folder: Path) -> dict[str, bytes]:
     return data
 
 
-def _make_way(place: Path) -> None:
-    """Remove a damaged record from its place; leave a sound one (another process was faster)."""
-    try:
-        _verified(place)
-    except Damaged:
-        # Renamed first, so that no moment shows half of it.
-        aside = place.parent / f".{place.name}.{secrets.token_hex(4)}.tmp"
-        os.rename(place, aside)
-        shutil.rmtree(aside, ignore_errors=True)
-
-
 def _json(value: object) -> bytes:
     return (json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False) + "\n").encode()
 
@@ -210,18 +183,3 @@ def _npz(arrays: dict[str, np.ndarray]) -> bytes:
     sink = io.BytesIO()
     np.savez_compressed(sink, **arrays)  # pyright: ignore[reportArgumentType]
     return sink.getvalue()
-
-
-def _write_flushed(path: Path, data: bytes) -> None:
-    with open(path, "xb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _flush_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

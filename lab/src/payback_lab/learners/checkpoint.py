@@ -1,7 +1,7 @@
-"""Checkpoints of a run: its state and its curve so far in one NPZ file, written whole or not at all."""
+"""Checkpoints of a run: its state and its learning curve so far, in one NPZ file."""
 
+import io
 import json
-import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from payback_lab.atomic_write import write_file
 from payback_lab.user_error import Mistake
 
 
@@ -17,15 +18,9 @@ def save_checkpoint(path: Path, state: Any, columns: Mapping[str, np.ndarray], a
     """Write a pytree of arrays and the columns of the curve; `about` says of what run (plain JSON values)."""
     arrays = {f"state/{place}": np.asarray(leaf) for place, leaf in enumerate(jax.tree.leaves(state))}
     arrays |= {f"column/{name}": np.asarray(values) for name, values in columns.items()}
-    partial = path.with_name(f"{path.name}.partial")  # one writer at a time: whoever makes a run holds its lock
-    try:
-        with open(partial, "wb") as file:
-            np.savez(file, allow_pickle=False, about=np.array(json.dumps(about, sort_keys=True)), **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    file = io.BytesIO()
+    np.savez(file, allow_pickle=False, about=np.array(json.dumps(about, sort_keys=True)), **arrays)
+    write_file(path, file.getvalue())
 
 
 def load_checkpoint(path: Path, like: Any, about: Mapping[str, Any]) -> tuple[Any, dict[str, np.ndarray]]:

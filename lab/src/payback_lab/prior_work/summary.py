@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from payback_lab.atomic_write import write_file
 from payback_lab.prior_work.table import PLUG_AND_PLAY, SETTINGS, Cell
 
 FILE = Path("prior-work") / "table.json"
@@ -91,14 +91,11 @@ def as_markdown(table: Table) -> str:
 
 
 def save(folder: Path, decided: Decided) -> Path:
-    """Write a table below a folder of summaries, whole or not at all; return its path."""
+    """Write a table below a folder of summaries; return its path."""
     path = folder / FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
     cells = {name: {s: asdict(cell) for s, cell in cells.items()} for name, cells in decided.table.items()}
     stored = {"problems": decided.problems, "made": dict(decided.made), "table": cells}
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(part, path)
+    write_file(path, (json.dumps(stored, indent=1, ensure_ascii=False) + "\n").encode())
     return path
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from payback_lab import records
+from payback_lab.atomic_write import remove_file
 from payback_lab.provenance import provenance
 from payback_lab.running.locks import locked
 from payback_lab.running.plan import Experiment, Result, Run, checkpoint_of
@@ -86,9 +87,7 @@ def keep(task: Task, computed: Computed) -> None:
     with writing_to(task.out):
         for run in task.runs:
             records.write(task.out, run, results[run.id], version, made)
-            checkpoint = checkpoint_of(task.out, run)
-            for left in (checkpoint, checkpoint.with_name(f"{checkpoint.name}.partial")):
-                left.unlink(missing_ok=True)
+            remove_file(checkpoint_of(task.out, run))
 
 
 def perform(task: Task, progress: Callable[[float], None], waiting: Callable[[str], None]) -> None:
