@@ -4,6 +4,7 @@ The grid's geometry is that of the cliff (`fig:cw`): start bottom left, goal bot
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -69,6 +70,13 @@ def kind(row: int, column: int, rows: int, columns: int) -> str:
     if row < rows - 1:
         return "floor"
     return "start" if column == 0 else "goal" if column == columns - 1 else "cliff"
+
+
+def ground(rows: int, columns: int) -> list[dict[str, Any]]:
+    """List the cells of the grid; the cliff is one wide cell."""
+    cells = [{"row": r, "column": c, "kind": kind(r, c, rows, columns)} for r in range(rows) for c in range(columns)]
+    cliff = {"row": rows - 1, "column": (columns - 1) / 2, "kind": "cliff", "span": columns - 2}
+    return [*(cell for cell in cells if cell["kind"] != "cliff"), cliff]
 
 
 def outcome(action: np.ndarray) -> str:

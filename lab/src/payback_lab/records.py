@@ -47,6 +47,11 @@ class Record:
     result: Result
     """What it measured."""
 
+    @property
+    def run(self) -> Run:
+        """Return which run it is; its config stays in `identity`."""
+        return _run_of(self.identity)
+
 
 def identity(run: Run, learner_version: int) -> dict[str, Any]:
     """Return what makes two runs the same: everything that can change a result, as plain JSON values."""
@@ -104,8 +109,8 @@ def refuse_others(out: Path, runs: Sequence[Run], learner_version: int) -> None:
             if there is None:
                 continue
             difference = _difference(there, wanted)
-            if difference is None and _id_of(there) != folder.relative_to(out).as_posix():
-                difference = f"it holds the run {_id_of(there)}"
+            if difference is None and _run_of(there).id != folder.relative_to(out).as_posix():
+                difference = f"it holds the run {_run_of(there).id}"
             if difference is not None:
                 raise Mistake(
                     f"{folder} is of another kind ({difference}): nothing was touched; choose another --out, "
@@ -117,7 +122,7 @@ def _identity_there(folder: Path) -> dict[str, Any] | None:
     """Return the identity a folder declares; None if that cannot be read (it is then damaged, not different)."""
     try:
         there = json.loads((folder / "config.json").read_bytes())["identity"]
-        _id_of(there)
+        _run_of(there)
         return {**there, "config": dict(there["config"]), "learner_version": int(there["learner_version"])}
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -134,9 +139,9 @@ def _difference(there: dict[str, Any], wanted: dict[str, Any]) -> str | None:
     return None
 
 
-def _id_of(there: dict[str, Any]) -> str:
+def _run_of(there: dict[str, Any]) -> Run:
     names = ("experiment", "ablation", "setting", "scheme", "seed")
-    return Run(**{name: there[name] for name in names}, config=None).id
+    return Run(**{name: there[name] for name in names}, config=None)
 
 
 def _verified(folder: Path) -> dict[str, bytes]:

@@ -1,14 +1,13 @@
 """Numbers over seeds: from a group of runs to what the charts draw and the tables print."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from payback_lab.policy import ACTIONS, NONE, Policy, walk
-from payback_lab.report.grids import ground
+from payback_lab.methods import title
+from payback_lab.policy import ACTIONS, NONE, Policy, ground, walk
 from payback_lab.report.summary import Group, Summary
 from payback_lab.statistics import bootstrap_interval, iqm
 
@@ -86,10 +85,10 @@ def final_rows(group: Group, key: str) -> list[dict[str, Any]]:
     return rows
 
 
-def delay_rows(group: Group, key: str, delays: Mapping[str, float], titles: Mapping[str, str]) -> list[dict[str, Any]]:
+def delay_rows(group: Group, key: str, delays: Mapping[str, float]) -> list[dict[str, Any]]:
     """List one figure of the runs whose matching has a delay, as `final_rows` does, with it."""
     rows = [row for row in final_rows(group, key) if row["scheme"] in delays]
-    return [{**row, "delay": delays[row["scheme"]], "title": titles[row["scheme"]]} for row in rows]
+    return [{**row, "delay": delays[row["scheme"]], "title": title(row["scheme"])} for row in rows]
 
 
 def by_scheme(group: Group) -> dict[str, list[dict[str, Any]]]:
@@ -159,8 +158,8 @@ def policy_cells(policy: Policy) -> list[dict[str, Any]]:
 
 def setting_rows(summary: Summary, group: Group) -> list[tuple[str, str, str, bool]]:
     """List the config: field, value, meaning, and whether this group changes it from the paper's setting."""
-    unchanged = re.sub(r"\+[^/]*", "", group.name)
-    plain = next((g.config for g in summary.groups if g.name == unchanged), group.config)
+    unchanged = (g.config for g in summary.groups if g.ablation is None and g.setting == group.setting)
+    plain = next(unchanged, group.config)
     return [
         (name, _shown(value), summary.fields.get(name, ""), plain.get(name) != value)
         for name, value in group.config.items()

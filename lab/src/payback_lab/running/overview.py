@@ -7,7 +7,7 @@ from rich.table import Table
 
 from payback_lab import experiments, records
 from payback_lab.methods import OTHERS, SCHEMES
-from payback_lab.report.store import committed_runs
+from payback_lab.running.committed import committed_runs
 from payback_lab.running.local import cores
 from payback_lab.running.plan import Experiment
 from payback_lab.running.progress import duration, seconds_left

@@ -1,14 +1,14 @@
-"""What an experiment is to the machinery: runs to make, results to keep, claims to decide.
+"""What an experiment consists of: runs to make, results to keep, claims to decide.
 
-An experiment module (`cliff.py`, `long_cliff.py`) exposes one object `EXPERIMENT` with the attributes of
-`Experiment` below. Runner, records, report and command line know experiments through this file alone.
+Each `experiments/*/experiment.py` has one object `EXPERIMENT` with the attributes of `Experiment` below. Runner,
+records, report and command line know experiments through this file alone.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class Run:
     setting: str | None
     """One point of a sweep, e.g. "a0.02-g0.995"; None where the experiment has no sweep."""
     scheme: str
-    """One of the eight ids of `paper/schemes.py`."""
+    """A scheme id, see `methods`."""
     seed: int
     """The seed, from 0."""
     config: Any
@@ -50,6 +50,24 @@ class Run:
     def id(self) -> str:
         """Return the run's name, which is also its folder below `--out`."""
         return "/".join(part for part in (self.group, self.setting, self.scheme, f"seed{self.seed}") if part)
+
+    @classmethod
+    def parse(cls, name: str) -> "Run":
+        """Read a run's id back; its config is not in it and is None.
+
+        >>> run = Run.parse("doorkey+plain-settlement/a0.02-g0.995/grm-10/seed3")
+        >>> run.experiment, run.ablation, run.setting, run.scheme, run.seed
+        ('doorkey', 'plain-settlement', 'a0.02-g0.995', 'grm-10', 3)
+        >>> Run.parse("cliff/none/seed0").setting is None
+        True
+        """
+        found = re.fullmatch(r"([^/+]+)(?:\+([^/]+))?(?:/([^/]+))?/([^/]+)/seed(\d+)", name)
+        if found is None:
+            raise ValueError(
+                f'"{name}" is not the id of a run: it must read experiment/scheme/seed0, or with a setting.'
+            )
+        experiment, ablation, setting, scheme, seed = found.groups()
+        return cls(experiment, ablation, setting, scheme, int(seed), config=None)
 
 
 @dataclass(frozen=True)
@@ -97,16 +115,47 @@ class Claim:
         return not re.match(r"[a-z0-9.-]+: ", self.sentence)
 
 
+class GroupName(NamedTuple):
+    """Name runs that differ in scheme and seed alone, as the report shows them together.
+
+    >>> GroupName.parse("doorkey+plain-settlement/a0.02-g0.995")
+    GroupName(experiment='doorkey', ablation='plain-settlement', setting='a0.02-g0.995')
+    >>> str(GroupName("cliff", None, None))
+    'cliff'
+    """
+
+    experiment: str
+    ablation: str | None
+    """An ablation's name, or another label that an experiment reports some of its runs under."""
+    setting: str | None
+
+    @classmethod
+    def parse(cls, name: str) -> "GroupName":
+        """Read a group's name back."""
+        label, _, setting = name.partition("/")
+        experiment, _, ablation = label.partition("+")
+        return cls(experiment, ablation or None, setting or None)
+
+    def __str__(self) -> str:
+        label = self.experiment if self.ablation is None else f"{self.experiment}+{self.ablation}"
+        return label if self.setting is None else f"{label}/{self.setting}"
+
+
 def by_group(ids: Sequence[str]) -> dict[str, list[str]]:
-    """Put runs together that differ in scheme and seed alone; ablations come last.
+    """Group runs that differ in scheme and seed alone, the paper's own setting before the ablations.
 
     >>> by_group(["cliff+wide-rnd/im/seed0", "cliff/im/seed0", "cliff/none/seed0"])
     {'cliff': ['cliff/im/seed0', 'cliff/none/seed0'], 'cliff+wide-rnd': ['cliff+wide-rnd/im/seed0']}
     """
     found: dict[str, list[str]] = {}
     for name in ids:
-        found.setdefault(name.rsplit("/", 2)[0], []).append(name)
-    return dict(sorted(found.items(), key=lambda group: ("+" in group[0], group[0])))
+        found.setdefault(str(group_of(Run.parse(name))), []).append(name)
+    return dict(sorted(found.items(), key=lambda group: (GroupName.parse(group[0]).ablation is not None, group[0])))
+
+
+def group_of(run: Run) -> GroupName:
+    """Return the group that a run belongs to unless its experiment says otherwise."""
+    return GroupName(run.experiment, run.ablation, run.setting)
 
 
 def checkpoint_of(out: Path, run: Run) -> Path:

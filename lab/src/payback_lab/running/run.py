@@ -10,8 +10,8 @@ from rich.console import Console
 
 from payback_lab import experiments, records
 from payback_lab.methods import SCHEMES, parse_scheme
-from payback_lab.report.store import committed_runs
 from payback_lab.running import local, ray
+from payback_lab.running.committed import committed_runs
 from payback_lab.running.plan import Experiment, Run
 from payback_lab.running.progress import Display, duration, seconds_left
 from payback_lab.running.task import Event, Task
