@@ -1,4 +1,4 @@
-"""The command line of the lab: `payback-lab run | report | list | prior-work`."""
+"""The command line of the lab: `payback-lab run | report | list | prior-work | docs`."""
 
 import contextlib
 import io
@@ -94,13 +94,25 @@ class PriorWorkCommand:
     """Also write the table as JSON, for the report."""
 
 
+@dataclass(frozen=True)
+class DocsCommand:
+    """Write the tables and figures of README and docs again, from the committed summaries alone."""
+
+    root: Annotated[Path, arg(metavar="DIR")] = Path(".")
+    """The folder that holds README.md and docs/."""
+    summaries: Annotated[Path, arg(metavar="DIR")] = Path("lab/results")
+    """Folder of committed summaries."""
+
+
 Command = (
     Annotated[RunCommand, subcommand("run")]
     | Annotated[ReportCommand, subcommand("report")]
     | Annotated[ListCommand, subcommand("list")]
     | Annotated[PriorWorkCommand, subcommand("prior-work")]
+    | Annotated[DocsCommand, subcommand("docs")]
 )
-Commands = RunCommand | ReportCommand | ListCommand | PriorWorkCommand
+Commands = RunCommand | ReportCommand | ListCommand | PriorWorkCommand | DocsCommand
+NAMES = ("run", "report", "list", "prior-work", "docs")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -151,24 +163,32 @@ def _one_sentence(boxed: str, arguments: Sequence[str]) -> str:
     message = " ".join(lines[: rules[0]] if rules else lines).removesuffix(".")
     if "Perhaps you meant:" in lines[:-1]:
         message += f"; perhaps you meant {lines[lines.index('Perhaps you meant:') + 1]}"
-    command = next((f"{word} " for word in arguments[:1] if word in ("run", "report", "list", "prior-work")), "")
+    command = next((f"{word} " for word in arguments[:1] if word in NAMES), "")
     return f"{message or 'The arguments are not understood'}; see `payback-lab {command}--help`."
 
 
 def _do(command: Commands, console: Console) -> int:
-    if isinstance(command, PriorWorkCommand):
-        return _decide_prior_work(command, console)
-    # Imported here, so that --help and mistakes in the arguments answer at once.
-    from payback_lab.report import making
-    from payback_lab.running import overview
-    from payback_lab.running import run as runner
+    # Imported only where needed, so that --help and errors in the arguments answer at once.
+    match command:
+        case RunCommand():
+            from payback_lab.running import run as runner
 
-    if isinstance(command, RunCommand):
-        return _report_outcome(runner.run(runner.Request(**vars(command)), console), command.out, console)
-    if isinstance(command, ListCommand):
-        overview.show(command.out, command.summaries, console)
-        return 0
-    return making.make(command.out, command.summaries, command.save_summaries, console)
+            return _report_outcome(runner.run(runner.Request(**vars(command)), console), command.out, console)
+        case ReportCommand():
+            from payback_lab.report.command import report
+
+            return report(command.out, command.summaries, command.save_summaries, console)
+        case ListCommand():
+            from payback_lab.running import overview
+
+            overview.show(command.out, command.summaries, console)
+            return 0
+        case PriorWorkCommand():
+            return _decide_prior_work(command, console)
+        case DocsCommand():
+            from payback_lab.report.docs import write_docs
+
+            return write_docs(command.root, command.summaries, console)
 
 
 def _decide_prior_work(command: PriorWorkCommand, console: Console) -> int:
