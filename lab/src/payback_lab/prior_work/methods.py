@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,18 +16,30 @@ Build = Callable[[Problem, float, Solution], Shaping]
 """(problem, γ, its values without shaping) → what the method adds."""
 
 
-class Method(NamedTuple):
-    """A row of the table."""
+@dataclass(frozen=True)
+class Method:
+    """Describe a row of the table."""
 
     name: str
-    takes: str
-    """"potential" or "bonus"."""
-    build: Build
+    takes: Literal["potential", "bonus"]
+    """What the method turns into shaping."""
+    build: Build | None
+    """The shaping as the paper of the method has it; None where an exact solver has nothing to decide."""
     condition: str = ""
     """Under which the method preserves what it does not preserve as it stands."""
     conditioned: Build | None = None
+    """The shaping under that condition."""
     only: tuple[str, ...] = ()
     """The settings it can be applied to, if not all."""
+    plug_and_play: bool = False
+    """Whether it takes any reward as it comes; stated, not computed."""
+    repays: bool = False
+    """Whether what it adds is settled later in the episode: endless problems are then decided over histories that
+    reach the absorbing state."""
+    advice_weight: float | None = None
+    """ξ of a method that adds nothing to the reward and chooses actions by Q − ξΦ; None for all others."""
+    undecided: str = ""
+    """Why no cell is decided, where `build` is None."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +55,7 @@ class _Potential:
 
     def __call__(self, problem: Problem, gamma: float, plain: Solution) -> Shaping:
         mdp, phi = problem.mdp, problem.potential
-        of_action = getattr(problem, "name", "").startswith("action")
+        of_action = problem.of_action
 
         def bonus(history: History, is_last: bool) -> float:
             seen = seen_history(mdp, history)
@@ -178,25 +190,37 @@ def _without_reward(mdp: MDP) -> MDP:
 
 
 ZEROED = "Φ zeroed at the end"
+_OF_ACTIONS = ("action", "free end", "absorbing")
+_OBSERVED = ("absorbing", "free end", "action", "time", "history")
+_AT_ONE_TIME = _Potential(own_time=False)
+_ZEROED_AT_ONE_TIME = _Potential(zeroed=True, own_time=False)
+
+
+def _pies(xi: float, name: str) -> Method:
+    return Method(f"Behboudian 2022 (PIES), {name}", "bonus", pies(xi), plug_and_play=True, advice_weight=xi)
+
+
 METHODS = (
-    Method("raw bonus", "bonus", raw),
-    Method("Ng 1999", "potential", _Potential(own_time=False), ZEROED, _Potential(zeroed=True, own_time=False)),
-    Method("Wiewiora 2003, look-ahead", "potential", _Potential(own_time=False), "Φ added back to Q, zeroed at the end",
-           _Potential(zeroed=True, own_time=False, added_back=True), only=("action", "free end", "absorbing")),
+    Method("raw bonus", "bonus", raw, plug_and_play=True),
+    Method("Ng 1999", "potential", _AT_ONE_TIME, ZEROED, _ZEROED_AT_ONE_TIME),
+    Method("Wiewiora 2003, look-ahead", "potential", _AT_ONE_TIME, "Φ added back to Q, zeroed at the end",
+           _Potential(zeroed=True, own_time=False, added_back=True), only=_OF_ACTIONS),
     Method("Wiewiora 2003, look-back", "potential", look_back, "settled at the end (GRM, D = 1)", look_back_settled,
-           only=("action", "free end", "absorbing")),
+           only=_OF_ACTIONS, repays=True),
     Method("Devlin 2012", "potential", _Potential(), ZEROED, _Potential(zeroed=True)),
-    Method("Harutyunyan 2015 (DPBA)", "bonus", raw),
-    Method("Eck 2016", "potential", _Potential(own_time=False), ZEROED, _Potential(zeroed=True, own_time=False)),
-    Method("Grześ 2017", "potential", _Potential(zeroed=True, own_time=False)),
+    Method("Harutyunyan 2015 (DPBA)", "bonus", raw, plug_and_play=True),
+    Method("Eck 2016", "potential", _AT_ONE_TIME, ZEROED, _ZEROED_AT_ONE_TIME),
+    Method("Grześ 2017", "potential", _ZEROED_AT_ONE_TIME),
     Method("Goyal 2019", "potential", frequencies(zeroed=False), ZEROED, frequencies(zeroed=True),
            only=("free end", "history", "partial")),
-    Method("Behboudian 2022 (PIES), ξ = ½", "bonus", pies(0.5)),
-    Method("Behboudian 2022 (PIES), ξ = 0", "bonus", pies(0.0)),
-    Method("PBIM 2024", "bonus", grm(10**6)),
-    Method("GRM 2024, D = 1", "bonus", grm(1)),
-    Method("GRM 2024, D = 2", "bonus", grm(2)),
-    Method("ADOPS 2025", "bonus", adops(1.0), only=("absorbing", "free end", "action", "time", "history")),
-    Method("ADOPES 2025, c = ½", "bonus", adops(0.5), "c = 1 (ADOPS)", adops(1.0),
-           only=("absorbing", "free end", "action", "time", "history")),
+    _pies(0.5, "ξ = ½"),
+    _pies(0.0, "ξ = 0"),
+    Method("PBIM 2024", "bonus", grm(10**6), plug_and_play=True, repays=True),
+    Method("GRM 2024, D = 1", "bonus", grm(1), plug_and_play=True, repays=True),
+    Method("GRM 2024, D = 2", "bonus", grm(2), plug_and_play=True, repays=True),
+    Method("ADOPS 2025", "bonus", adops(1.0), only=_OBSERVED, plug_and_play=True, repays=True),
+    Method("ADOPES 2025, c = ½", "bonus", adops(0.5), "c = 1 (ADOPS)", adops(1.0), only=_OBSERVED,
+           plug_and_play=True, repays=True),
+    Method("Chen 2022 (EIPO)", "bonus", None,
+           undecided="a Lagrangian between two learned policies: nothing for an exact solver to decide"),
 )  # fmt: skip

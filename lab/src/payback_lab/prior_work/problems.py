@@ -31,16 +31,17 @@ class Table:
 
 @dataclass(frozen=True)
 class Problem:
-    """One decision problem with a bonus and a potential."""
+    """Hold one decision problem with a bonus and a potential."""
 
-    name: str
     mdp: MDP
     bonus: Callable[[History, bool], float]
     """F of a true history's last transition."""
     potential: Callable[[History, Any], float]
     """Φ of a seen history, and of the action chosen after it where Φ depends on actions (else None)."""
     frozen: Callable[[History, int], float]
-    """Φ of a seen history's last state, read with the clock at another time than its own."""
+    """Φ of the last state of a seen history, as if the time were another than its own."""
+    of_action: bool = False
+    """Whether Φ depends on the action that is chosen."""
 
 
 def free_end(seed: int) -> MDP:

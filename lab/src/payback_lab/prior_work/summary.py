@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from payback_lab.atomic_write import write_file
-from payback_lab.prior_work.table import PLUG_AND_PLAY, SETTINGS, Cell
+from payback_lab.prior_work.methods import METHODS
+from payback_lab.prior_work.table import SETTINGS, Cell
 
 FILE = Path("prior-work") / "table.json"
 """Where the table lies in a folder of summaries."""
@@ -76,8 +77,9 @@ def as_text(decided: Decided) -> Text:
 def as_rows(table: Table) -> tuple[list[str], list[list[str]]]:
     """Return the header and the rows of a table, as text."""
     header = ["method", *(TITLES[s] for s in SETTINGS), "plug-and-play"]
+    plug_and_play = {method.name for method in METHODS if method.plug_and_play}
     rows = [
-        [name, *(str(cells[s]) for s in SETTINGS), "✓" if name in PLUG_AND_PLAY else "✗"]
+        [name, *(str(cells[s]) for s in SETTINGS), "✓" if name in plug_and_play else "✗"]
         for name, cells in table.items()
     ]
     return header, rows
