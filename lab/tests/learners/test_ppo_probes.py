@@ -13,8 +13,8 @@ import payback
 from payback_lab.learners.checkpoint import load_checkpoint, save_checkpoint
 from payback_lab.learners.ppo.actor_critic import act
 from payback_lab.learners.ppo.config import PPO
+from payback_lab.learners.ppo.lstm import HIDDEN, Memory
 from payback_lab.learners.ppo.play import evaluate, play
-from payback_lab.learners.ppo.recurrence import HIDDEN, Memory
 from payback_lab.learners.ppo.rollout import image_of
 from payback_lab.learners.ppo.train import Trainer, make_train
 from payback_lab.learners.ppo.update import unflatten

@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 
 from payback_lab.learners.ppo.actor_critic import Parameters, act
-from payback_lab.learners.ppo.recurrence import HIDDEN, Memory
+from payback_lab.learners.ppo.lstm import HIDDEN, Memory
 from payback_lab.learners.ppo.rollout import Environment, image_of, sample
 
 

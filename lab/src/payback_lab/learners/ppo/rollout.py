@@ -14,7 +14,7 @@ from payback_lab.environments.doorkey.view import VIEW, channels
 from payback_lab.intrinsic.counts import first_visit, visit
 from payback_lab.learners.ppo.actor_critic import Parameters, act
 from payback_lab.learners.ppo.config import PPO
-from payback_lab.learners.ppo.recurrence import HIDDEN, Memory
+from payback_lab.learners.ppo.lstm import HIDDEN, Memory
 from payback_lab.learners.ppo.update import Rollout, advantages
 
 

@@ -17,7 +17,7 @@ from jax import lax
 from payback_lab.environments.doorkey.view import VIEW, channels
 from payback_lab.learners.ppo.actor_critic import SHAPES, Parameters, act_all
 from payback_lab.learners.ppo.config import PPO
-from payback_lab.learners.ppo.recurrence import HIDDEN, Memory
+from payback_lab.learners.ppo.lstm import HIDDEN, Memory
 
 
 class Rollout(NamedTuple):
@@ -170,8 +170,8 @@ def gather(config: PPO, rollout: Rollout, numbers: jax.Array, order: jax.Array, 
 def train(config: PPO, learner: Learner, batch: Batch) -> tuple[Learner, jax.Array]:
     """Take one Adam step on a minibatch; return the memories halfway through its sequences."""
     p = unflatten(learner.parameters)
-    slope, half = jax.grad(loss, argnums=1, has_aux=True)(config, p, batch)
-    return adam(config, learner, flatten(slope)), half
+    gradient, half = jax.grad(loss, argnums=1, has_aux=True)(config, p, batch)
+    return adam(config, learner, flatten(gradient)), half
 
 
 def loss(config: PPO, p: Parameters, batch: Batch) -> tuple[jax.Array, jax.Array]:
@@ -195,13 +195,13 @@ def loss(config: PPO, p: Parameters, batch: Batch) -> tuple[jax.Array, jax.Array
     return (each * batch.weight).sum(), jnp.concatenate([half.hidden, half.cell])
 
 
-def adam(config: PPO, learner: Learner, slope: jax.Array) -> Learner:
+def adam(config: PPO, learner: Learner, gradient: jax.Array) -> Learner:
     """Take one Adam step (β = 0.9, 0.999) along the gradient, shortened to the largest norm."""
-    norm = jnp.sqrt((slope * slope).sum())
-    slope = slope * jnp.minimum(1.0, config.largest_norm / (norm + 1e-6))
+    norm = jnp.sqrt((gradient * gradient).sum())
+    gradient = gradient * jnp.minimum(1.0, config.largest_norm / (norm + 1e-6))
     taken = learner.taken + 1
-    mean = 0.9 * learner.mean + 0.1 * slope
-    square = 0.999 * learner.square + 0.001 * slope * slope
+    mean = 0.9 * learner.mean + 0.1 * gradient
+    square = 0.999 * learner.square + 0.001 * gradient * gradient
     # 1 − βⁿ by expm1: in float32 the plain difference is wrong in the fifth digit.
     unbias = -jnp.expm1(taken * np.log(0.9))
     spread = jnp.sqrt(square) / jnp.sqrt(-jnp.expm1(taken * np.log(0.999))) + config.adam_epsilon
