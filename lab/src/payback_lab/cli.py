@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunCommand:
-    """Make the runs of an experiment that are not there yet: `payback-lab run cliff`.
+    """Make the runs of an experiment that have no record yet: `payback-lab run cliff`.
 
-    Every run has a folder of its own below --out, written whole or not at all. Stop it whenever you like (Ctrl-C,
+    Every run has a folder of its own below --out, written atomically. Stop the command whenever you like (Ctrl-C,
     kill): the same command goes on where it was, and the results are the same to the bit.
     """
 
@@ -53,14 +53,14 @@ class RunCommand:
     workers: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: one per core)")] = None
     """How many processes at a time."""
     summaries: Annotated[Path, arg(metavar="DIR")] = Path("lab/results")
-    """Folder of committed summaries: a doorkey, reach or delay run that is in one is not made again."""
+    """Folder of committed summaries: runs of doorkey, reach and delay that are in one are not made again."""
     again: bool = False
-    """Make those, too."""
+    """Make those runs too."""
 
 
 @dataclass(frozen=True)
 class ReportCommand:
-    """Write report.html and figures/ into --out, from the runs there are."""
+    """Write report.html and figures/ into --out, from the runs in it."""
 
     out: Annotated[Path, arg(metavar="DIR")] = Path("runs")
     """The records folder; the report is written into it."""
@@ -72,7 +72,7 @@ class ReportCommand:
 
 @dataclass(frozen=True)
 class ListCommand:
-    """Say what there is to run, what is done, and what is left."""
+    """Print what there is to run, what is done, and what is left."""
 
     out: Annotated[Path, arg(metavar="DIR")] = Path("runs")
     """The records folder to look into."""
@@ -116,7 +116,7 @@ NAMES = ("run", "report", "list", "prior-work", "docs")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the arguments say; return the exit status: 0 all done, 1 not all, 2 a mistake, 130 interrupted."""
+    """Run the command; return the exit status: 0 all done, 1 some runs failed, 2 an error of the user, 130 interrupted."""
     try:
         with _stoppable():
             return _do(parse(sys.argv[1:] if arguments is None else arguments), Console(soft_wrap=True))
@@ -129,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 130
-    except BrokenPipeError:  # the reader of our output left: `payback-lab list | head`
+    except BrokenPipeError:  # the reader of the output has closed it: `payback-lab list | head`
         sys.stderr.close()
         return 1
     except OSError as error:
@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse(arguments: Sequence[str]) -> Commands:
-    """Read the arguments; what cannot be understood is a `Mistake` of one sentence."""
+    """Parse the arguments; raise a `Mistake` of one sentence if they cannot be understood."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
@@ -156,7 +156,7 @@ def parse(arguments: Sequence[str]) -> Commands:
 
 
 def _one_sentence(boxed: str, arguments: Sequence[str]) -> str:
-    """Take the message out of tyro's frame: its first part, and the option it thinks was meant."""
+    """Take the text out of tyro's box: its first paragraph, and the option that it proposes."""
     lines = [line.strip().strip("│").strip() for line in boxed.splitlines()]
     lines = [line for line in lines if line and not line.startswith(("╭", "╰"))]
     rules = [i for i, line in enumerate(lines) if set(line) == {"─"}]
@@ -192,7 +192,7 @@ def _do(command: Commands, console: Console) -> int:
 
 
 def _decide_prior_work(command: PriorWorkCommand, console: Console) -> int:
-    """Decide the table of prior methods; what cannot be asked for is a mistake of one sentence."""
+    """Decide the table of prior methods."""
     from payback_lab.prior_work import command as prior_work
 
     try:
@@ -203,7 +203,7 @@ def _decide_prior_work(command: PriorWorkCommand, console: Console) -> int:
 
 
 def _report_outcome(outcome: "Outcome", out: Path, console: Console) -> int:
-    """Say what came of the runs; the errors come last, where they are seen."""
+    """Print what the runs resulted in, the errors last, because the end of the output is what is read."""
     if not outcome.failed:
         console.print(f"All runs are in {out}; next: payback-lab report --out {out}", markup=False, highlight=False)
         return 0
@@ -222,14 +222,14 @@ def _report_outcome(outcome: "Outcome", out: Path, console: Console) -> int:
 
 @contextlib.contextmanager
 def _stoppable() -> Iterator[None]:
-    """Let SIGTERM end the command as Ctrl-C does: in order, with nothing half-written."""
+    """Let SIGTERM end the command as Ctrl-C does, by an exception."""
 
     def stop(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
     try:
         before = signal.signal(signal.SIGTERM, stop)
-    except ValueError:  # not the main thread: whoever runs us there handles signals
+    except ValueError:  # signals can only be handled in the main thread
         yield
         return
     try:

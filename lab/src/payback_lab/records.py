@@ -1,6 +1,6 @@
-"""One run = one folder, written whole or not at all.
+"""The record of a finished run: one folder, written atomically.
 
-    <out>/<run id>/config.json     identity (run, config, learner_version) and how it was made
+    <out>/<run id>/config.json     identity (run, config, learner_version) and provenance
                    curve.parquet   the learning curve, one row per point
                    arrays.npz      small arrays
                    summary.json    single figures
@@ -33,7 +33,7 @@ MANIFEST = "manifest.json"
 
 
 class Damaged(Exception):  # noqa: N818 - a state of the folder, which the caller repairs
-    """Say what is wrong with the folder of a run."""
+    """The folder of a run is not what was written; the message says in what."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Record:
     identity: dict[str, Any]
     """Which run it is: experiment, ablation, setting, scheme, seed, config, learner_version."""
     made: dict[str, Any]
-    """What it was made with (see `provenance`)."""
+    """How it was made (see `provenance`)."""
     result: Result
     """What it measured."""
 
@@ -54,7 +54,7 @@ class Record:
 
 
 def identity(run: Run, learner_version: int) -> dict[str, Any]:
-    """Return what makes two runs the same: everything that can change a result, as plain JSON values."""
+    """Return everything that can change the result of a run, as plain JSON values."""
     fields = {**asdict(run), "learner_version": learner_version}
     return json.loads(json.dumps(fields, allow_nan=False))
 
@@ -86,7 +86,7 @@ def read(folder: Path) -> Record:
 
 
 def flaw(folder: Path) -> str | None:
-    """Say what is wrong with a run's folder, that it is missing included; None if it is sound."""
+    """Return what is wrong with a run's folder, also that it is missing; None if nothing is."""
     try:
         _verified(folder)
     except Damaged as error:
@@ -95,7 +95,7 @@ def flaw(folder: Path) -> str | None:
 
 
 def folders(out: Path, below: str = "") -> list[Path]:
-    """List the run folders under `out`, sound or not, in order of their names."""
+    """List the run folders under `out`, damaged ones included, in order of their names."""
     found = [Path(top) for top, _, _ in os.walk(out / below) if re.fullmatch(r"seed\d+", Path(top).name)]
     return sorted(found, key=lambda p: (p.parent.parts, int(p.name.removeprefix("seed"))))
 
@@ -113,13 +113,13 @@ def refuse_others(out: Path, runs: Sequence[Run], learner_version: int) -> None:
                 difference = f"it holds the run {_run_of(there).id}"
             if difference is not None:
                 raise Mistake(
-                    f"{folder} is of another kind ({difference}): nothing was touched; choose another --out, "
+                    f"{folder} is of another kind ({difference}): nothing was changed; choose another --out, "
                     "or move that folder away."
                 )
 
 
 def _identity_there(folder: Path) -> dict[str, Any] | None:
-    """Return the identity a folder declares; None if that cannot be read (it is then damaged, not different)."""
+    """Return the identity in a folder's config.json; None if it cannot be read: damaged is not different."""
     try:
         there = json.loads((folder / "config.json").read_bytes())["identity"]
         _run_of(there)
@@ -129,7 +129,7 @@ def _identity_there(folder: Path) -> dict[str, Any] | None:
 
 
 def _difference(there: dict[str, Any], wanted: dict[str, Any]) -> str | None:
-    """Name the first field in which two runs of one experiment differ, scheme and seed aside."""
+    """Return the first field in which the configs or versions of two runs differ, None if there is none."""
     if there["learner_version"] != wanted["learner_version"]:
         return f"learner_version {there['learner_version']}, not {wanted['learner_version']}"
     ours, theirs = wanted["config"], there["config"]
@@ -168,7 +168,7 @@ def _json(value: object) -> bytes:
 
 
 def _plain(name: str, value: object) -> object:
-    """Turn a NumPy scalar into Python's own; refuse what JSON does not have."""
+    """Convert a NumPy scalar to a Python one; refuse NaN and infinity, which JSON does not have."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not np.isfinite(value):
         raise ValueError(f"summary figure {name!r} is {value}: use None for what was not reached.")

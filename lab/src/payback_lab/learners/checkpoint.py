@@ -15,7 +15,7 @@ from payback_lab.user_error import Mistake
 
 
 def save_checkpoint(path: Path, state: Any, columns: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> None:
-    """Write a pytree of arrays and the columns of the curve; `about` says of what run (plain JSON values)."""
+    """Write a pytree of arrays and the columns of the curve; `about` identifies the run (plain JSON values)."""
     arrays = {f"state/{place}": np.asarray(leaf) for place, leaf in enumerate(jax.tree.leaves(state))}
     arrays |= {f"column/{name}": np.asarray(values) for name, values in columns.items()}
     file = io.BytesIO()
@@ -24,9 +24,9 @@ def save_checkpoint(path: Path, state: Any, columns: Mapping[str, np.ndarray], a
 
 
 def load_checkpoint(path: Path, like: Any, about: Mapping[str, Any]) -> tuple[Any, dict[str, np.ndarray]]:
-    """Read back what `save_checkpoint` wrote; `like` is a state of the same form, e.g. the initial one.
+    """Read a checkpoint; `like` is a state of the same structure, e.g. the initial one.
 
-    A damaged file, or one of another run, is refused in one sentence; it is left where it is.
+    A damaged file, or one of another run, raises a `Mistake`; the file is left as it is.
     """
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:

@@ -26,7 +26,7 @@ class Method:
     build: Build | None
     """The shaping as the paper of the method has it; None where an exact solver has nothing to decide."""
     condition: str = ""
-    """Under which the method preserves what it does not preserve as it stands."""
+    """The condition under which the method preserves the optimal policies, if it does not do so without one."""
     conditioned: Build | None = None
     """The shaping under that condition."""
     only: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class Method:
 
 @dataclass(frozen=True)
 class _Potential:
-    """γΦ_{t+1} − Φ_t in its variants."""
+    """Build the variants of γΦ_{t+1} − Φ_t."""
 
     zeroed: bool = False
     """Φ = 0 after the last step."""
@@ -73,12 +73,12 @@ class _Potential:
 
 
 def raw(problem: Problem, gamma: float, plain: Solution) -> Shaping:
-    """Add the bonus as it is. Also DPBA at Φ's fixed point: in expectation it pays R† itself."""
+    """Add the bonus unchanged. DPBA does the same at the fixed point of Φ, where it pays R† in expectation."""
     return Shaping(problem.bonus)
 
 
 def grm(delay: int) -> Build:
-    """Lend the bonus, and take it back after `delay` steps or at the end."""
+    """Lend the bonus; it is repaid after `delay` steps or at the end."""
 
     def build(problem: Problem, gamma: float, plain: Solution) -> Shaping:
         return Shaping(matched(problem.bonus, lambda t, i, N: float(t == min(i + delay, N - 1)), gamma))
@@ -87,7 +87,7 @@ def grm(delay: int) -> Build:
 
 
 def look_back(problem: Problem, gamma: float, plain: Solution) -> Shaping:
-    """Φ(s_t,a_t) − γ⁻¹Φ(s_{t−1},a_{t−1}): the last one is left over."""
+    """Add Φ(s_t,a_t) − γ⁻¹Φ(s_{t−1},a_{t−1}); the last Φ of an episode is never subtracted."""
     mdp, phi = problem.mdp, problem.potential
 
     def bonus(history: History, is_last: bool) -> float:
@@ -104,7 +104,7 @@ def _action(seen: History) -> Any:
 
 
 def look_back_settled(problem: Problem, gamma: float, plain: Solution) -> Shaping:
-    """Look-back whose last potential is taken back at the end: GRM with D = 1."""
+    """Look back, and subtract the last potential at the end: GRM with D = 1."""
     left = look_back(problem, gamma, plain).bonus
     assert left is not None
     mdp, phi = problem.mdp, problem.potential
@@ -117,7 +117,7 @@ def look_back_settled(problem: Problem, gamma: float, plain: Solution) -> Shapin
 
 
 def frequencies(zeroed: bool) -> Build:
-    """Goyal's potential: of how often each action was taken."""
+    """Add Goyal's potential, a function of how often each action was taken."""
 
     def build(problem: Problem, gamma: float, plain: Solution) -> Shaping:
         def phi(seen: History) -> float:
@@ -146,7 +146,7 @@ def pies(xi: float) -> Build:
 
 
 def adops(share: float) -> Build:
-    """ADOPS with exact critics, or ADOPES, which does only a share of it: V_E, Q_E and V_I of the optimal policy."""
+    """Add what ADOPS adds with exact critics of the optimal policy (V_E, Q_E, V_I), or a share of it (ADOPES)."""
 
     def build(problem: Problem, gamma: float, plain: Solution) -> Shaping:
         changes = _adops_changes(problem, gamma, plain, share)
@@ -156,7 +156,7 @@ def adops(share: float) -> Build:
 
 
 def _adops_changes(problem: Problem, gamma: float, plain: Solution, share: float) -> dict[tuple[History, Any], float]:
-    """F' − F after every history, for every action, found from the end."""
+    """Return F' − F after every history, for every action, by backward induction."""
     mdp, changes = problem.mdp, {}
 
     def value(history: History) -> float:

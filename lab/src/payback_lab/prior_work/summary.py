@@ -1,4 +1,4 @@
-"""The decided table of prior work as a small file, and as text for a page: header, rows and notes."""
+"""The table of prior work as a file, and as text for a page: header, rows and notes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The paper's table of prior methods (fig. prior_table), decided by machine over random small decision problems.
+"""The paper's table of prior methods (fig. prior_table), decided on small random decision problems.
 
-A cell says whether the optimal actions are the same after every history, with and without the shaping: ✓ on all
-problems tried, ✗ with the first problem where they are not, ○ with the condition under which they are.
+A cell is ✓ if shaping leaves the optimal actions after every history unchanged in all problems tried; ✗ with the first
+problem where it does not; ○ with the condition under which it does.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ GAMMA = 0.9
 
 @dataclass(frozen=True)
 class Cell:
-    """What was found for one method in one setting."""
+    """Hold the result of one method in one setting."""
 
     verdict: str
     """"✓", "✗", "○", or "–" where the method cannot be applied."""
@@ -65,7 +65,7 @@ def prior_table(problems: int = 200, progress: Callable[[str, int], None] | None
 
 
 def _decide(setting: str, problems: int, progress: Callable[[str, int], None] | None) -> dict[str, Cell]:
-    """Try every method of one setting on the same problems, dropping each variant when it is refuted."""
+    """Try every method on the same problems of one setting; a variant is dropped once it has failed."""
     able = [m for m in METHODS if m.build is not None and (not m.only or setting in m.only)]
     failures: dict[tuple[str, bool], tuple[str, str]] = {}
     instances = _absorbing_problems(problems) if setting == "absorbing" else _problems(setting, problems)
@@ -141,7 +141,7 @@ def _problem(setting: str, name: str, seed: int) -> Problem:
             return 0.0
         key: dict[str, tuple[Any, ...]] = {
             "action": (seen[-1], action), "time": (seen[-1], len(seen) // 2), "history": seen,
-            # What an agent believes is a function of all it has seen.
+            # A belief is a function of everything the agent has seen.
             "partial": seen,
         }  # fmt: skip
         return phi(*key.get(setting, (seen[-1],)))
@@ -153,7 +153,7 @@ def _problem(setting: str, name: str, seed: int) -> Problem:
 
 
 def _absorbing_problems(count: int) -> Iterable[tuple[str, Attempt]]:
-    """Endless problems with one absorbing state, by value iteration; what is lent needs an end, so histories there."""
+    """Yield endless problems with one absorbing state: by value iteration, or over histories for methods that repay."""
     for k in range(count):
         P, R = absorbing(k)
         rng = np.random.default_rng([k, 8])

@@ -47,7 +47,7 @@ def report(out: Path, summaries: Path, save_summaries: bool, console: Console) -
 
 
 def _added(summary: Summary, committed: Sequence[Summary]) -> Summary:
-    """Add the committed runs of an experiment that takes more than a day; others are saved as they are."""
+    """Add the committed runs to the summary of an experiment whose runs are made over several days."""
     experiment = experiments.load(summary.experiment)
     old = next((other for other in committed if other.experiment == summary.experiment), None)
     return store.merged(experiment, summary, old) if old is not None and experiment.adds_up else summary
@@ -102,7 +102,7 @@ def _summaries(found: dict[str, Record]) -> list[Summary]:
 
 
 def _refuse_mixed(found: dict[str, Record]) -> None:
-    """Refuse runs under one name that were made differently: their mean would mean nothing."""
+    """Refuse runs of one group that were made with different configs, because their mean has no meaning."""
     first: dict[str, tuple[str, Record]] = {}
     for name, record in found.items():
         other, one = first.setdefault(str(group_of(record.run)), (name, record))

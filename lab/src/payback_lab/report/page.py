@@ -42,7 +42,7 @@ def page(
     full = {summary.experiment: summary for summary in committed}
     experiments = [_experiment(summary, charts, full.get(summary.experiment)) for summary in summaries]
     present = {run["scheme"] for summary in summaries for group in summary.groups for run in group.runs}
-    # Autoescape: whatever comes from records, summaries or experiments is text, never markup.
+    # Autoescape, because text from records, summaries or experiments must never become markup.
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string((HERE / "page.html").read_text())
     text = template.render(
@@ -65,13 +65,13 @@ def _library() -> str:
 
 
 def json_in_html(value: Any) -> str:
-    """Write JSON that may stand inside a script element: no text in it can end the element."""
+    """Write JSON for a script element; no text in it can end the element."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e").replace("\u2028", "\\u2028")
 
 
 def tally(claims: Sequence[Claim]) -> str:
-    """Count the verdicts in words; the ablations', and our own questions, apart.
+    """Count the verdicts in words; those on ablations and on our own questions are counted apart.
 
     >>> tally([Claim("", "", "", "", "holds"), Claim("", "", "", "", "undecided")])
     'Of 2 statements, 1 holds, 0 do not hold and 1 is undecided.'
@@ -90,11 +90,11 @@ def tally(claims: Sequence[Claim]) -> str:
 
 def _experiment(summary: Summary, charts: Charts, full: Summary | None) -> dict[str, Any]:
     plain = [group for group in summary.groups if group.ablation is None]
-    # With ablations alone there is still something to show first.
+    # If there are only ablations, the first of them is shown as the main group.
     plain = plain or list(summary.groups[:1])
     longer = {group.name: group for group in full.groups} if full else {}
     mains = [_group(summary, group, charts, longer) for group in plain]
-    # The beginning of a run decides nothing that the whole of it does not decide better.
+    # Runs that were cut short leave the verdicts to the full ones.
     decided = full if full and any(main["beside"] for main in mains) else summary
     return {
         "anchor": summary.experiment,
@@ -202,7 +202,7 @@ def _grid(summary: Summary, charts: Charts) -> dict[str, Any] | None:
 
 
 def _made(groups: Sequence[Group]) -> list[tuple[str, str]]:
-    """Say how the runs were made; what differs between groups is all listed."""
+    """Describe how the runs were made; where groups differ, everything is listed."""
     made = [group.made for group in groups]
     latest = max(made, key=lambda m: m["last"])
     packages = ", ".join(f"{name} {version}" for name, version in latest["packages"].items() if version)

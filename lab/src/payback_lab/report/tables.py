@@ -1,4 +1,4 @@
-"""Numbers over seeds: from a group of runs to what the charts draw and the tables print."""
+"""Numbers over seeds: what the charts draw and the tables print of a group of runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,8 +30,8 @@ class Cell:
 def curve_columns(group: Group, column: str) -> dict[str, Any]:
     """Aggregate one curve over seeds, by scheme: mean, standard deviation, interval of the mean, IQM.
 
-    The deviation is that of the episodes where it was recorded (as in the paper), else that of the seeds. Columns
-    rather than rows, to keep the page small; `curve_rows` unfolds them.
+    The standard deviation is over episodes where it was recorded (as in the paper), otherwise over seeds. The result is
+    in columns, because rows would make the page several times larger; `curve_rows` converts them.
     """
     series = {}
     for scheme, curves in group.curves.items():
@@ -51,7 +51,7 @@ def _rounded(values: np.ndarray) -> list[float | None]:
 
 
 def curve_rows(columns: dict[str, Any]) -> list[dict[str, Any]]:
-    """Unfold aggregated curves into one row per scheme and point, as charts want them."""
+    """Convert aggregated curves to one row per scheme and point, as charts need them."""
     return [
         {"scheme": scheme, "x": x, **{name: part[i] for name, part in parts.items()}}
         for scheme, parts in columns["series"].items()
@@ -119,7 +119,7 @@ def paper_figures(summary: Summary, group: Group, key: str) -> dict[str, str]:
 
 
 def _cell(values: Sequence[Any], paper: str) -> Cell:
-    """Say one figure over seeds: yes/no as a count, numbers as mean and interval, and how many have none."""
+    """Write one figure over seeds: yes/no as a count, numbers as mean and interval, and how many seeds have none."""
     there = [value for value in values if value is not None]
     if not there:
         return Cell("in no seed", "", paper)
@@ -133,7 +133,7 @@ def _cell(values: Sequence[Any], paper: str) -> Cell:
 
 
 def number(value: float) -> str:
-    """Print a number with three digits, or as a whole number.
+    """Format a number with three digits, or as a whole number.
 
     >>> [number(v) for v in (88.0, 87.25, 3847.3, -0.01234, 0.0)]
     ['88', '87.2', '3,847', '-0.0123', '0']

@@ -1,4 +1,4 @@
-"""Say what there is to run, what is done, and what is left."""
+"""`payback-lab list`: what there is to run, what is done, and what is left."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def _row(experiment: Experiment, ablation: str | None, out: Path, summaries: Pat
     try:
         records.refuse_others(out, runs, experiment.learner_version)
     except Mistake:
-        # Short runs, or runs of another version: they do not count towards the paper's plan.
+        # Short runs, or runs of another learner version, do not count as runs of the paper's plan.
         there = sum(len(records.folders(out, group)) for group in {run.group for run in runs})
         return (*name, "0", str(len(runs)), f"(the {there} runs there are of another kind)")
     committed = committed_runs(summaries, experiment, runs)

@@ -72,9 +72,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Result:
-    """Hold what one run leaves behind; NumPy only, so that it can be stored without pickle.
+    """Hold the result of one run; NumPy only, because it is stored without pickle.
 
-    The report draws what it finds under these names and leaves out the figures of those it does not find:
+    The report draws what it finds under these names and leaves out what is missing:
     columns `return` and `length` (one row per episode, while training); arrays `q` (rows, columns, actions up,
     right, down, left), the final Q table of a grid; summary `greedy_return` and `greedy_length` (ε = 0). Every
     other number in the summary becomes a column of the table by scheme.
@@ -159,7 +159,7 @@ def group_of(run: Run) -> GroupName:
 
 
 def checkpoint_of(out: Path, run: Run) -> Path:
-    """Return where a run keeps its state while it is being made; it is removed when the record is there.
+    """Return the path of a run's checkpoint, which is removed when the record is written.
 
     >>> str(checkpoint_of(Path("runs"), Run("doorkey", None, "a0.02-g0.995", "im", 3, config=None)))
     'runs/doorkey/a0.02-g0.995/im/.seed3.checkpoint.npz'
@@ -182,7 +182,7 @@ class Experiment(Protocol):
 
     @property
     def learner_version(self) -> int:
-        """Return the number that is raised only when results would change."""
+        """Return the number that is increased only when results would change."""
         ...
 
     @property
@@ -235,14 +235,14 @@ class Experiment(Protocol):
         ...
 
     def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:
-        """Group runs into what one process computes in one go; the grouping changes no run's result."""
+        """Group runs that one process computes together; the grouping does not affect the results."""
         ...
 
     def execute(self, batch: tuple[Run, ...], progress: Callable[[float], None], out: Path | None) -> dict[str, Result]:
         """Train the runs of one batch; return the results by run id; `progress` is told the share done, 0 … 1.
 
-        A long run may leave `checkpoint_of(out, run)` behind to go on from; `out` is None where there is no disk. What
-        `progress` is told first was done before, so it is told so at once.
+        A long run may write `checkpoint_of(out, run)` and resume from it; `out` is None where there is no disk. The first
+        call of `progress` tells what a checkpoint held, and must come before any training.
         """
         ...
 
@@ -255,12 +255,12 @@ class Experiment(Protocol):
         ...
 
     def figures(self, result: Result, config: Mapping[str, Any]) -> dict[str, Scalar]:
-        """Return the single figures of a result as they are defined now, whenever it was made, with its config."""
+        """Return the single figures of a result by their present definition, also for older records."""
         ...
 
     @property
     def adds_up(self) -> bool:
-        """Return whether claims need single figures alone, so that runs can be added to committed summaries."""
+        """Return whether runs can be added to committed summaries, because claims need only single figures."""
         ...
 
     def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:

@@ -1,7 +1,7 @@
-"""Compute tasks on a Ray cluster; the results travel back and this process writes the records.
+"""The Ray engine: tasks on a cluster, whose results this process writes.
 
-So the nodes need no common disk, only an installed payback. Ray starts a task again, twice, if its worker or node
-dies.
+The nodes therefore need no shared disk, only an installed payback-lab. Ray tries a task again, twice, if its worker or
+node dies.
 """
 
 import logging
@@ -19,7 +19,7 @@ RETRIES = 2
 def events(tasks: Sequence[Task], workers: int | None, address: str | None) -> Iterator[Event]:
     """Compute the tasks on the cluster at `address` (None: one started here for the purpose) and keep the results.
 
-    `workers` bounds how many tasks are out at a time; on a cluster the default is as many as it takes.
+    `workers` limits how many tasks are submitted at a time; None submits all.
     """
     ray = _connect(address, workers)
     try:
@@ -61,7 +61,7 @@ def _connect(address: str | None, workers: int | None) -> Any:
 
 
 def _refuse_silent(address: str) -> None:
-    """Refuse a host and port where nobody listens: Ray itself would wait for minutes."""
+    """Refuse a host and port where nothing listens, because Ray itself would wait for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not port.isdigit():  # "auto": Ray looks for a cluster by itself, and says at once if there is none
         return

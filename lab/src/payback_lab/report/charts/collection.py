@@ -17,11 +17,11 @@ from payback_lab.report.summary import Group, Summary
 
 HEIGHT = 300
 PADDING = {"left": 10, "top": 10, "bottom": 10, "right": 40}
-"""Around a saved figure; to the right room for a legend in a wider font than it was measured in."""
+"""Around a saved figure; more on the right, because the reader's font may be wider than the one measured."""
 
 
 class Charts:
-    """Gather charts while the page is composed; specifications and data are stored once and named by charts."""
+    """Collect the charts of a page; charts refer to specifications and data by name, so that each is stored once."""
 
     def __init__(self) -> None:
         self._charts: dict[str, dict[str, Any]] = {}
@@ -93,7 +93,7 @@ class Charts:
         return name
 
     def drawing(self, name: str, svg: str) -> str:
-        """Add a drawing that is SVG already; it stands in the page as it is."""
+        """Add a drawing that is SVG already; the page holds it unchanged."""
         self._drawn[_id(name)] = svg
         return svg
 
@@ -139,5 +139,5 @@ class Charts:
 
 
 def _id(*parts: str) -> str:
-    """Make a name that may stand in a file name and an attribute."""
+    """Make a name that is valid in file names and HTML attributes."""
     return "".join(c if c.isalnum() or c in "-._" else "-" for c in "-".join(parts).replace("_", "-"))

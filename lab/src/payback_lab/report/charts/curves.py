@@ -13,7 +13,7 @@ LABELS = {
     "window_mean": "length of an episode (steps)",
 }
 LOGARITHMIC = ("window_mean",)
-"""Curves between a few steps and hundreds; all of a scheme's progress would lie in the lowest tenth."""
+"""Drawn on a logarithmic axis, because most of the progress lies in the lowest tenth of the range."""
 
 
 def curve_chart(
@@ -56,12 +56,12 @@ def curve_chart(
         )
         .add_params(near)
     )
-    # What one points at is for the page; a picture with a legend is static.
+    # Tooltips are for the page; a figure with a legend is static.
     return alt.layer(bands, *_reference(reference), pale, lines, *([] if legend else [dots])).add_params(hidden, band)
 
 
 def _reference(line: tuple[str, float] | None) -> list[alt.Chart]:
-    """Draw a level line with its name, none if there is none."""
+    """Draw a horizontal line with its name, nothing for None."""
     if line is None:
         return []
     at = alt.Chart(alt.Data(values=[{"level": line[1], "name": f"{line[0]} {line[1]:.1f}"}]))
@@ -73,8 +73,8 @@ def _reference(line: tuple[str, float] | None) -> list[alt.Chart]:
 def _curve_tooltip(axis: str) -> alt.TooltipValue:
     """Write the tooltip of a curve as an expression.
 
-    Vega-Lite puts `nearest` points into an overlay whose datum wraps ours, and forgets that for text fields: an
-    ordinary tooltip would call every scheme "undefined".
+    An ordinary tooltip would show "undefined" for every scheme, because Vega-Lite wraps the datum of `nearest` points and
+    does not unwrap it for text fields.
     """
     row = "(datum.datum || datum)"
     names = {"mean": "mean", "sd": "standard deviation", "low": "95 % from", "high": "95 % to", "iqm": "IQM"}

@@ -1,4 +1,4 @@
-"""The look that all charts share: one colour per scheme everywhere, one font, schemes named in words."""
+"""The style of all charts: one colour per scheme, one font, schemes named in words."""
 
 import json
 from collections.abc import Sequence
@@ -10,8 +10,8 @@ from payback_lab.methods import TITLES, is_raw
 
 Layered = alt.LayerChart | alt.FacetChart
 
-# Okabe and Ito's colours for all kinds of colour vision, the yellow darkened for white paper; raw schemes are
-# dashed too, so that nothing hangs on colour alone.
+# Okabe and Ito's palette for colour-blind readers, with a darker yellow for white paper. Raw schemes are also dashed,
+# because colour alone does not tell them apart in print.
 COLOURS = {
     "none": "#000000",
     "im": "#d55e00",
@@ -33,13 +33,13 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberat
 
 
 def colour(scheme: str) -> str:
-    """Return a scheme's colour, a grey for one we do not know."""
+    """Return a scheme's colour, grey for an unknown one."""
     return COLOURS.get(scheme, OTHER)
 
 
 def finished(chart: alt.TopLevelMixin, **size: Any) -> dict[str, Any]:
-    """Give a chart the common look and return it as a Vega-Lite specification."""
-    # Altair's validation costs most of a report's time; the tests validate every kind of chart.
+    """Apply the common style to a chart and return it as a Vega-Lite specification."""
+    # Not validated, because that takes most of a report's time; the tests validate every kind of chart.
     spec = chart.to_dict(validate=False)
     spec |= size | {"background": "transparent", "autosize": {"type": "fit-x", "contains": "padding"}}
     spec["config"] = {
@@ -68,6 +68,6 @@ def scheme_dash(schemes: Sequence[str]) -> alt.StrokeDash:
 
 
 def in_words(datum: str) -> str:
-    """Write a Vega expression that turns a scheme id into words; ids from files never become part of it."""
+    """Return a Vega expression that names a scheme in words; it holds no text that comes from files."""
     words = " : ".join(f"{datum} == {json.dumps(s)} ? {json.dumps(title)}" for s, title in TITLES.items())
     return f"{words} : {datum}"
