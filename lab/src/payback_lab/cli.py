@@ -116,7 +116,7 @@ NAMES = ("run", "report", "list", "prior-work", "docs")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return the exit status: 0 all done, 1 some runs failed, 2 an error of the user, 130 interrupted."""
+    """Run the command; return the exit status: 0 done, 1 some runs failed, 2 user error, 130 interrupted."""
     try:
         with _stoppable():
             return _do(parse(sys.argv[1:] if arguments is None else arguments), Console(soft_wrap=True))

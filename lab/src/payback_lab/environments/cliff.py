@@ -5,8 +5,8 @@
     . . . . . . . . . . . .
     S # # # # # # # # # # G        # cliff: −100 and the end; G: +100 and the end; every other move: −1
 
-It differs from Gymnasium's CliffWalking as the paper's does: there the cliff sends the agent back to S, the goal pays −1,
-and there is no time limit.
+It differs from Gymnasium's CliffWalking as the paper's does: there the cliff sends the agent back to S, the goal pays
+−1, and there is no time limit.
 
 The rules are a NumPy table in which `step` looks a move up; with the table as JAX arrays it works under `jit`.
 """

@@ -241,8 +241,8 @@ class Experiment(Protocol):
     def execute(self, batch: tuple[Run, ...], progress: Callable[[float], None], out: Path | None) -> dict[str, Result]:
         """Train the runs of one batch; return the results by run id; `progress` is told the share done, 0 … 1.
 
-        A long run may write `checkpoint_of(out, run)` and resume from it; `out` is None where there is no disk. The first
-        call of `progress` tells what a checkpoint held, and must come before any training.
+        A long run may write `checkpoint_of(out, run)` and resume from it; `out` is None where there is no disk. The
+        first call of `progress` tells what a checkpoint held, and must come before any training.
         """
         ...
 

@@ -82,8 +82,8 @@ def cells_in_view(x: np.ndarray, y: np.ndarray, direction: np.ndarray) -> tuple[
 def visible(tiles: np.ndarray) -> np.ndarray:
     """Return which cells of (n, 7, 7) views the agent sees: MiniGrid's `process_vis`, for n views at once.
 
-    Row by row, from the agent's to the first, visibility spreads sideways through transparent cells, first to the right,
-    then to the left, and from every transparent cell to the two or three cells ahead of it.
+    Row by row, from the agent's to the first, visibility spreads sideways through transparent cells, first to the
+    right, then to the left, and from every transparent cell to the two or three cells ahead of it.
     """
     clear = (tiles != WALL) & (tiles != DOORS[1]) & (tiles != DOORS[2])
     seen = np.zeros(tiles.shape, dtype=bool)

@@ -43,7 +43,7 @@ class QLearning:
     rnd_outputs: int = 32
     """Width of RND's output.*"""
     mean_horizon: int | None = 1000
-    """F̄ of the normalised schemes is an exponential mean with rate 1/horizon; None for the mean over all of training.*"""
+    """F̄ of the normalised schemes is an exponential mean of rate 1/horizon; None for the mean over all of training.*"""
 
     @property
     def cliff(self) -> Cliff:

@@ -73,8 +73,8 @@ def _reference(line: tuple[str, float] | None) -> list[alt.Chart]:
 def _curve_tooltip(axis: str) -> alt.TooltipValue:
     """Write the tooltip of a curve as an expression.
 
-    An ordinary tooltip would show "undefined" for every scheme, because Vega-Lite wraps the datum of `nearest` points and
-    does not unwrap it for text fields.
+    An ordinary tooltip would show "undefined" for every scheme, because Vega-Lite wraps the datum of `nearest` points
+    and does not unwrap it for text fields.
     """
     row = "(datum.datum || datum)"
     names = {"mean": "mean", "sd": "standard deviation", "low": "95 % from", "high": "95 % to", "iqm": "IQM"}
