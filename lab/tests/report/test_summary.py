@@ -13,13 +13,9 @@ from payback_lab.report import store
 from payback_lab.report.charts.collection import Charts
 from payback_lab.report.command import report
 from payback_lab.report.page import page
-from payback_lab.report.summary import Summary, summarise, thin
+from payback_lab.report.summary import Summary, thin
 from payback_lab.running.plan import Claim
 from payback_lab.user_error import Mistake
-
-
-def read(out: Path) -> dict[str, records.Record]:
-    return {folder.relative_to(out).as_posix(): records.read(folder) for folder in records.folders(out)}
 
 
 def test_thinning_keeps_the_mean_and_bounds_the_points() -> None:
@@ -33,8 +29,7 @@ def test_thinning_keeps_the_mean_and_bounds_the_points() -> None:
     assert thin(np.arange(251.0), points=250).tolist()[-1] == 250.0  # the last block is a single episode
 
 
-def test_a_summary_holds_the_groups_and_decides_on_full_curves(fake, runs: Path) -> None:
-    summary = summarise(fake, read(runs))
+def test_a_summary_holds_the_groups_and_decides_on_full_curves(summary: Summary) -> None:
     assert [group.name for group in summary.groups] == ["fake", "fake+slow"]
     assert summary.fields["episodes"] == "How many episodes are trained."
     plain, slow = summary.groups
@@ -47,8 +42,7 @@ def test_a_summary_holds_the_groups_and_decides_on_full_curves(fake, runs: Path)
     assert summary.claims[0].here == "6 of 6"
 
 
-def test_a_summary_read_back_gives_the_same_page(fake, runs: Path, tmp_path: Path) -> None:
-    summary = summarise(fake, read(runs))
+def test_a_summary_read_back_gives_the_same_page(summary: Summary, tmp_path: Path) -> None:
     store.save(tmp_path / "results", summary)
     (again,) = store.load(tmp_path / "results")
     assert page([again])[0] == page([summary])[0]
@@ -87,28 +81,34 @@ def test_runs_of_different_configs_are_not_averaged(fake, runs: Path) -> None:
         report(runs, runs / "none", False, Console(quiet=True))
 
 
+def test_a_folder_that_was_moved_is_refused(runs: Path) -> None:
+    (runs / "fake/none/seed1").rename(runs / "fake/none/seed7")
+    with pytest.raises(Mistake, match=r"none/seed7 holds the run fake/none/seed1: move it to"):
+        report(runs, runs / "none", False, Console(quiet=True))
+
+
 def test_nothing_to_report_is_one_sentence(fake, tmp_path: Path) -> None:
     with pytest.raises(Mistake, match=r"no runs in .* and no summaries in .*: start with"):
         report(tmp_path / "runs", tmp_path / "results", False, Console(quiet=True))
 
 
-def test_summaries_are_not_made_from_summaries(fake, runs: Path, tmp_path: Path) -> None:
-    store.save(tmp_path / "results", summarise(fake, read(runs)))
+def test_summaries_are_not_made_from_summaries(fake, summary: Summary, tmp_path: Path) -> None:
+    store.save(tmp_path / "results", summary)
     with pytest.raises(Mistake, match="needs full runs"):
         report(tmp_path / "empty", tmp_path / "results", True, Console(quiet=True))
 
 
 @pytest.mark.parametrize("name", ["summary.json", "curves.parquet", "policies.parquet"])
 @pytest.mark.parametrize("text", ["", "{}", '{"groups": 3}'])
-def test_a_broken_summary_is_named(fake, runs: Path, tmp_path: Path, name: str, text: str) -> None:
-    store.save(tmp_path, summarise(fake, read(runs)))
+def test_a_broken_summary_is_named(summary: Summary, tmp_path: Path, name: str, text: str) -> None:
+    store.save(tmp_path, summary)
     (tmp_path / "fake" / name).write_text(text)
     with pytest.raises(Mistake, match=r"The summary in .*fake cannot be read"):
         store.load(tmp_path)
 
 
-def test_summaries_name_no_machine(fake, runs: Path, tmp_path: Path) -> None:
-    store.save(tmp_path / "results", summarise(fake, read(runs)))
+def test_summaries_name_no_machine(summary: Summary, tmp_path: Path) -> None:
+    store.save(tmp_path / "results", summary)
     text = (tmp_path / "results/fake/summary.json").read_text()
     assert str(tmp_path) not in text
     assert json.loads(text)["groups"][0]["made"]["commands"] == ["payback-lab run fake"]
@@ -120,11 +120,10 @@ def test_an_unknown_experiment_in_the_records_is_one_sentence(fake, runs: Path, 
         report(runs, runs / "none", False, Console(quiet=True))
 
 
-def test_films_come_back_from_the_files(fake, runs: Path, tmp_path: Path) -> None:
-    made = summarise(fake, read(runs))
+def test_films_come_back_from_the_files(summary: Summary, tmp_path: Path) -> None:
     film = {"x": np.array([1, 2, 2]), "time": np.arange(3)}
-    group = replace(made.groups[0], films={"none": film, "im": {name: part[:2] for name, part in film.items()}})
-    store.save(tmp_path / "results", replace(made, groups=(group, *made.groups[1:])))
+    group = replace(summary.groups[0], films={"none": film, "im": {name: part[:2] for name, part in film.items()}})
+    store.save(tmp_path / "results", replace(summary, groups=(group, *summary.groups[1:])))
     (back,) = store.load(tmp_path / "results")
     assert list(back.groups[0].films) == ["none", "im"]
     assert not back.groups[1].films
@@ -143,9 +142,8 @@ def cut_short(full: Summary) -> Summary:
     return replace(full, groups=(replace(group, x=group.x[:50], curves=curves),))
 
 
-def test_runs_cut_short_are_drawn_beside_the_full_ones(fake, runs: Path) -> None:
-    full = summarise(fake, read(runs))
-    group = full.groups[0]
+def test_runs_cut_short_are_drawn_beside_the_full_ones(summary: Summary) -> None:
+    full, group = summary, summary.groups[0]
     _, charts = page([cut_short(full)], [full])
     beside = charts.content()["data"][f"{group.name}-return.beside"]
     assert beside
@@ -153,8 +151,8 @@ def test_runs_cut_short_are_drawn_beside_the_full_ones(fake, runs: Path) -> None
     assert page([full], [full])[1].content()["data"][f"{group.name}-return.beside"] == []
 
 
-def test_runs_cut_short_leave_the_verdicts_to_the_full_ones(fake, runs: Path) -> None:
-    full = replace(summarise(fake, read(runs)), claims=(Claim("", "Decided in full.", "", "", "holds"),))
+def test_runs_cut_short_leave_the_verdicts_to_the_full_ones(summary: Summary) -> None:
+    full = replace(summary, claims=(Claim("", "Decided in full.", "", "", "holds"),))
     short = replace(cut_short(full), claims=(Claim("", "Open.", "", "", "undecided"),))
     for shown, committed, words, elsewhere in (
         (short, [full], "Decided in full.", True),
