@@ -1,4 +1,4 @@
-"""The command line: what is asked for is done, a mistake is one sentence and status 2."""
+"""The command line: what is asked for is done, a user's error is one sentence and status 2."""
 
 import errno
 import os
@@ -59,7 +59,7 @@ def payback(fake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys) -> Ca
         ("list --out nowhere", "There is no folder nowhere"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_status_2(payback, tmp_path: Path, arguments: str, sentence: str) -> None:
+def test_a_user_error_is_one_sentence_and_status_2(payback, tmp_path: Path, arguments: str, sentence: str) -> None:
     (tmp_path / "file").write_text("mine")
     status, out, error = payback(*arguments.split())
     assert status == 2

@@ -14,7 +14,7 @@ import tyro
 from rich.console import Console
 from tyro.conf import OmitSubcommandPrefixes, Positional, arg, subcommand
 
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 if TYPE_CHECKING:
     from payback_lab.running.run import Outcome
@@ -120,8 +120,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with _stoppable():
             return _do(parse(sys.argv[1:] if arguments is None else arguments), Console(soft_wrap=True))
-    except Mistake as mistake:
-        print(f"payback-lab: {mistake}", file=sys.stderr)
+    except UserError as error:
+        print(f"payback-lab: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(
@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse(arguments: Sequence[str]) -> Commands:
-    """Parse the arguments; raise a `Mistake` of one sentence if they cannot be understood."""
+    """Parse the arguments; raise a `UserError` of one sentence if they cannot be understood."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
@@ -152,7 +152,7 @@ def parse(arguments: Sequence[str]) -> Commands:
     except SystemExit as leaving:
         if leaving.code in (0, None):
             raise
-        raise Mistake(_one_sentence(said.getvalue(), arguments)) from None
+        raise UserError(_one_sentence(said.getvalue(), arguments)) from None
 
 
 def _one_sentence(boxed: str, arguments: Sequence[str]) -> str:
@@ -199,7 +199,7 @@ def _decide_prior_work(command: PriorWorkCommand, console: Console) -> int:
         summaries = command.summaries if command.save_summaries else None
         return prior_work.run(command.problems, command.markdown, console, summaries)
     except (ValueError, FileNotFoundError) as error:
-        raise Mistake(str(error)) from None
+        raise UserError(str(error)) from None
 
 
 def _report_outcome(outcome: "Outcome", out: Path, console: Console) -> int:

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 from payback_lab.atomic_write import write_folder
 from payback_lab.running.plan import Result, Run
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 FILES = ("config.json", "curve.parquet", "arrays.npz", "summary.json")
 MANIFEST = "manifest.json"
@@ -101,7 +101,7 @@ def folders(out: Path, below: str = "") -> list[Path]:
 
 
 def refuse_others(out: Path, runs: Sequence[Run], learner_version: int) -> None:
-    """Raise a `Mistake` if `out` holds runs of the same experiment made with another config or version."""
+    """Raise a `UserError` if `out` holds runs of the same experiment made with another config or version."""
     for example in {(run.group, run.setting): run for run in runs}.values():
         wanted = identity(example, learner_version)
         for folder in folders(out, "/".join(filter(None, (example.group, example.setting)))):
@@ -112,7 +112,7 @@ def refuse_others(out: Path, runs: Sequence[Run], learner_version: int) -> None:
             if difference is None and _run_of(there).id != folder.relative_to(out).as_posix():
                 difference = f"it holds the run {_run_of(there).id}"
             if difference is not None:
-                raise Mistake(
+                raise UserError(
                     f"{folder} is of another kind ({difference}): nothing was changed; choose another --out, "
                     "or move that folder away."
                 )

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from payback_lab.report.docs import FIGURES, write_docs
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "lab" / "results"
@@ -27,7 +27,7 @@ def test_it_writes_the_committed_pages_and_figures(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_the_pages_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match=r"There is no README.md in .*: give the folder of the repository with --root"):
+    with pytest.raises(UserError, match=r"There is no README.md in .*: give the folder of the repository with --root"):
         write_docs(tmp_path, RESULTS, Console(quiet=True))
 
 
@@ -38,6 +38,6 @@ def test_nothing_is_written_if_a_figure_is_missing(tmp_path: Path) -> None:
     shutil.copytree(RESULTS, tmp_path / "results")
     (tmp_path / "results/doorkey/films.parquet").unlink()
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.md")}
-    with pytest.raises(Mistake, match="cannot be read"):
+    with pytest.raises(UserError, match="cannot be read"):
         write_docs(tmp_path, tmp_path / "results", Console(quiet=True))
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.md")} == before

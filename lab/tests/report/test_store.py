@@ -9,7 +9,7 @@ from payback_lab import records
 from payback_lab.report.store import merged
 from payback_lab.report.summary import Summary, summarise
 from payback_lab.running.plan import Claim
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 
 class Counting:
@@ -67,5 +67,5 @@ def test_runs_of_another_kind_are_refused(parts) -> None:
     experiment, found = parts
     old = only(experiment, found, 0)
     other = replace(old.groups[0], config={**old.groups[0].config, "drift": 9.0})
-    with pytest.raises(Mistake, match="made with another config"):
+    with pytest.raises(UserError, match="made with another config"):
         merged(experiment, only(experiment, found, 1), replace(old, groups=(other,)))

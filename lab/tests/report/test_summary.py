@@ -15,7 +15,7 @@ from payback_lab.report.command import report
 from payback_lab.report.page import page
 from payback_lab.report.summary import Summary, thin
 from payback_lab.running.plan import Claim
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 
 def test_thinning_keeps_the_mean_and_bounds_the_points() -> None:
@@ -77,24 +77,24 @@ def test_runs_of_different_configs_are_not_averaged(fake, runs: Path) -> None:
 
     run = replace(fake.plan(("none",), 1, (), 50, None)[0], seed=9, config=FakeConfig(episodes=50))
     records.write(runs, run, fake_result(run), fake.learner_version, {})
-    with pytest.raises(Mistake, match=r"seed0 and fake/none/seed9 were made with a different config"):
+    with pytest.raises(UserError, match=r"seed0 and fake/none/seed9 were made with a different config"):
         report(runs, runs / "none", False, Console(quiet=True))
 
 
 def test_a_folder_that_was_moved_is_refused(runs: Path) -> None:
     (runs / "fake/none/seed1").rename(runs / "fake/none/seed7")
-    with pytest.raises(Mistake, match=r"none/seed7 holds the run fake/none/seed1: move it to"):
+    with pytest.raises(UserError, match=r"none/seed7 holds the run fake/none/seed1: move it there"):
         report(runs, runs / "none", False, Console(quiet=True))
 
 
 def test_nothing_to_report_is_one_sentence(fake, tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match=r"no runs in .* and no summaries in .*: start with"):
+    with pytest.raises(UserError, match=r"no runs in .* and no summaries in .*: start with"):
         report(tmp_path / "runs", tmp_path / "results", False, Console(quiet=True))
 
 
 def test_summaries_are_not_made_from_summaries(fake, summary: Summary, tmp_path: Path) -> None:
     store.save(tmp_path / "results", summary)
-    with pytest.raises(Mistake, match="needs full runs"):
+    with pytest.raises(UserError, match="needs full runs"):
         report(tmp_path / "empty", tmp_path / "results", True, Console(quiet=True))
 
 
@@ -103,7 +103,7 @@ def test_summaries_are_not_made_from_summaries(fake, summary: Summary, tmp_path:
 def test_a_broken_summary_is_named(summary: Summary, tmp_path: Path, name: str, text: str) -> None:
     store.save(tmp_path, summary)
     (tmp_path / "fake" / name).write_text(text)
-    with pytest.raises(Mistake, match=r"The summary in .*fake cannot be read"):
+    with pytest.raises(UserError, match=r"The summary in .*fake cannot be read"):
         store.load(tmp_path)
 
 
@@ -116,7 +116,7 @@ def test_summaries_name_no_machine(summary: Summary, tmp_path: Path) -> None:
 
 def test_an_unknown_experiment_in_the_records_is_one_sentence(fake, runs: Path, monkeypatch) -> None:
     monkeypatch.setattr(experiments, "MODULES", {"cliff": "payback_lab.experiments.cliff.experiment"})
-    with pytest.raises(Mistake, match='no experiment "fake"'):
+    with pytest.raises(UserError, match='no experiment "fake"'):
         report(runs, runs / "none", False, Console(quiet=True))
 
 

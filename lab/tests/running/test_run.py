@@ -15,7 +15,7 @@ from rich.console import Console
 from payback_lab import records
 from payback_lab.running import run as runner
 from payback_lab.running.run import Request
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 TWO = ("none", "grm-10")
 
@@ -72,7 +72,7 @@ def test_a_damaged_run_is_named_and_made_again_and_the_others_stay(fake, tmp_pat
 def test_another_length_in_the_same_folder_is_refused_and_nothing_is_lost(fake, tmp_path: Path) -> None:
     make(Request("fake", ("none",), 1, steps=20, out=tmp_path))
     before = contents(tmp_path)
-    with pytest.raises(Mistake, match=r"episodes 20, not 30"):
+    with pytest.raises(UserError, match=r"episodes 20, not 30"):
         make(Request("fake", ("im",), 1, steps=30, out=tmp_path))
     assert contents(tmp_path) == before
 
@@ -81,7 +81,7 @@ def test_another_learner_version_is_refused(fake, tmp_path: Path, monkeypatch: p
     request = Request("fake", ("none",), 1, steps=20, out=tmp_path)
     make(request)
     monkeypatch.setattr(type(fake), "learner_version", 4)
-    with pytest.raises(Mistake, match="learner_version 3, not 4"):
+    with pytest.raises(UserError, match="learner_version 3, not 4"):
         make(request)
 
 

@@ -19,7 +19,7 @@ def load(name: str) -> Experiment:
 
     >>> load("clif")
     Traceback (most recent call last):
-    payback_lab.user_error.Mistake: There is no experiment "clif": choose one of cliff, long-cliff, doorkey, ...
+    payback_lab.user_error.UserError: There is no experiment "clif": choose one of cliff, long-cliff, doorkey, ...
     """
     if name not in MODULES:
         raise Mistake(f'There is no experiment "{name}": choose one of {", ".join(MODULES)}.')

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from payback_lab.atomic_write import write_file
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 
 def save_checkpoint(path: Path, state: Any, columns: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> None:
@@ -26,7 +26,7 @@ def save_checkpoint(path: Path, state: Any, columns: Mapping[str, np.ndarray], a
 def load_checkpoint(path: Path, like: Any, about: Mapping[str, Any]) -> tuple[Any, dict[str, np.ndarray]]:
     """Read a checkpoint; `like` is a state of the same structure, e.g. the initial one.
 
-    A damaged file, or one of another run, raises a `Mistake`; the file is left as it is.
+    A damaged file, or one of another run, raises a `UserError`; the file is left as it is.
     """
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
@@ -35,11 +35,11 @@ def load_checkpoint(path: Path, like: Any, about: Mapping[str, Any]) -> tuple[An
     except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile) as error:
         if isinstance(error, FileNotFoundError):
             raise
-        raise Mistake(f"The checkpoint {path} is damaged: delete it to begin this run again.") from error
+        raise UserError(f"The checkpoint {path} is damaged: delete it to begin this run again.") from error
     for name in sorted(told.keys() | dict(about).keys()):
         there, here = told.get(name), json.loads(json.dumps(about.get(name)))
         if there != here:
-            raise Mistake(
+            raise UserError(
                 f"The checkpoint {path} is of another run ({name} was {there}, now {here}): give the settings it "
                 "was made with, another --out, or delete it."
             )
@@ -47,6 +47,6 @@ def load_checkpoint(path: Path, like: Any, about: Mapping[str, Any]) -> tuple[An
     found = [arrays.get(f"state/{place}") for place in range(len(leaves))]
     for old, new in zip(leaves, found, strict=True):
         if new is None or new.shape != old.shape or new.dtype != old.dtype:
-            raise Mistake(f"The checkpoint {path} does not fit this version of the learner: delete it.")
+            raise UserError(f"The checkpoint {path} does not fit this version of the learner: delete it.")
     columns = {name.removeprefix("column/"): a for name, a in arrays.items() if name.startswith("column/")}
     return jax.tree.unflatten(tree, [jax.numpy.asarray(leaf) for leaf in found]), columns

@@ -15,7 +15,7 @@ from payback_lab.report.charts.collection import Charts
 from payback_lab.report.page import page
 from payback_lab.report.summary import Summary, summarise
 from payback_lab.running.plan import group_of
-from payback_lab.user_error import Mistake, writing_to
+from payback_lab.user_error import UserError, writing_to
 
 
 def report(out: Path, summaries: Path, save_summaries: bool, console: Console) -> int:
@@ -26,14 +26,14 @@ def report(out: Path, summaries: Path, save_summaries: bool, console: Console) -
     """
     found, damaged = _read(out)
     if not found and damaged:
-        raise Mistake(f"All runs in {out} are damaged: make them again with `payback-lab run`.")
+        raise UserError(f"All runs in {out} are damaged: make them again with `payback-lab run`.")
     told = _summaries(found) if found else store.load(summaries)
     if not told:
-        raise Mistake(
+        raise UserError(
             f"There are no runs in {out} and no summaries in {summaries}: start with `payback-lab run cliff`."
         )
     if save_summaries and not found:
-        raise Mistake(f"--save-summaries needs full runs, and {out} holds none: start with `payback-lab run cliff`.")
+        raise UserError(f"--save-summaries needs full runs, and {out} holds none: start with `payback-lab run cliff`.")
     for folder, flaw in damaged.items():
         _say(console, f"{folder} is damaged ({flaw}) and left out: `payback-lab run` makes it again.")
     committed = store.load(summaries) if found else []
@@ -58,7 +58,7 @@ def _prior(summaries: Path) -> Text | None:
     try:
         found = prior_summary.load(summaries)
     except ValueError as error:
-        raise Mistake(f"{error}.") from error
+        raise UserError(f"{error}.") from error
     return None if found is None else prior_summary.as_text(found)
 
 
@@ -84,7 +84,7 @@ def _read(out: Path) -> tuple[dict[str, Record], dict[Path, str]]:
             damaged[folder] = str(error)
             continue
         if out / record.run.id != folder:
-            raise Mistake(f"{folder} holds the run {record.run.id}: move it to {out / record.run.id}, or out of {out}.")
+            raise UserError(f"{folder} holds the run {record.run.id}: move it there, or out of {out}.")
         found[record.run.id] = record
     return found, damaged
 
@@ -108,7 +108,7 @@ def _refuse_mixed(found: dict[str, Record]) -> None:
         other, one = first.setdefault(str(group_of(record.run)), (name, record))
         for part in ("config", "learner_version"):
             if record.identity[part] != one.identity[part]:
-                raise Mistake(f"{other} and {name} were made with a different {part}: keep them in different folders.")
+                raise UserError(f"{other} and {name} were made with a different {part}: keep them in two folders.")
 
 
 def _say(console: Console, text: str) -> None:

@@ -7,7 +7,7 @@ from rich.console import Console
 from payback_lab.atomic_write import write_file
 from payback_lab.report import claims, readme, reproduction, store
 from payback_lab.report.page import page
-from payback_lab.user_error import Mistake, writing_to
+from payback_lab.user_error import UserError, writing_to
 
 _MATCHINGS = "doorkey-other-matchings-a0.02-g0.995"
 FIGURES = (
@@ -29,7 +29,7 @@ def write_docs(root: Path, summaries: Path, console: Console) -> int:
     """
     missing = [name for name in ("README.md", "docs/reproduction.md") if not (root / name).is_file()]
     if missing:
-        raise Mistake(f"There is no {missing[0]} in {root}: give the folder of the repository with --root.")
+        raise UserError(f"There is no {missing[0]} in {root}: give the folder of the repository with --root.")
     files = {
         "README.md": readme.filled((root / "README.md").read_text(), summaries),
         "docs/reproduction.md": reproduction.filled((root / "docs/reproduction.md").read_text(), summaries),
@@ -48,5 +48,5 @@ def _figures(summaries: Path) -> dict[str, str]:
     _, charts = page([summary for summary in store.load(summaries) if summary.experiment == "doorkey"])
     absent = [name for name in FIGURES if name not in charts.names()]
     if absent:
-        raise Mistake(f"The summaries in {summaries} have nothing to draw {absent[0]} from: bring them back from git.")
+        raise UserError(f"The summaries in {summaries} lack what {absent[0]} shows: bring them back from git.")
     return {name: charts.svg(name) for name in FIGURES}

@@ -16,7 +16,7 @@ from payback_lab.methods import in_order
 from payback_lab.policy import Policy
 from payback_lab.report.summary import CURVES, Group, Summary, as_json
 from payback_lab.running.plan import Claim, Experiment, Result
-from payback_lab.user_error import Mistake, writing_to
+from payback_lab.user_error import UserError, writing_to
 
 
 def save(folder: Path, summary: Summary) -> None:
@@ -31,13 +31,13 @@ def save(folder: Path, summary: Summary) -> None:
 
 
 def load(folder: Path) -> list[Summary]:
-    """Read all summaries below `folder`; a `Mistake` names a file that cannot be read."""
+    """Read all summaries below `folder`; a `UserError` names a file that cannot be read."""
     summaries = []
     for place in sorted(path.parent for path in folder.glob("*/summary.json")):
         try:
             summaries.append(_load(place))
         except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-            raise Mistake(
+            raise UserError(
                 f"The summary in {place} cannot be read ({error}): make it again with "
                 "`payback-lab report --save-summaries`."
             ) from error
@@ -176,7 +176,7 @@ def _merged(new: Group, old: Group) -> Group:
         ("number of points", len(new.x), len(old.x)),
     ):
         if ours != theirs:
-            raise Mistake(
+            raise UserError(
                 f"The committed summary of {new.name} was made with another {part}: move it away, or choose another "
                 "--summaries."
             )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from payback_lab.running.plan import Experiment, Run
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 
 def committed_runs(summaries: Path, experiment: Experiment, runs: Sequence[Run]) -> set[str]:
@@ -21,11 +21,11 @@ def committed_runs(summaries: Path, experiment: Experiment, runs: Sequence[Run])
         versions = {group["made"]["learner_version"] for group in groups}
         there = {(run["id"], run["trained_steps"]) for group in groups for run in group["runs"]}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise Mistake(
+        raise UserError(
             f"The summary {path} cannot be read ({error}): bring it back from git, or move it away."
         ) from error
     if versions - {experiment.learner_version}:
-        raise Mistake(
+        raise UserError(
             f"The summary {path} was made by learner version {min(versions)}, not {experiment.learner_version}: "
             "move it away, or choose another --summaries."
         )

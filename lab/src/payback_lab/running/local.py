@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
 from payback_lab.running.task import ONE_THREAD, Event, Task, perform
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 ATTEMPTS = 3
 
@@ -100,8 +100,8 @@ def _receive(connection: Connection, worker: _Worker) -> Event:
         if worker.attempt < ATTEMPTS:
             return Event(worker.task, "retried", text=text)
         return Event(worker.task, "failed", text=f"{text} {ATTEMPTS} times")
-    if kind == "mistake":
-        raise Mistake(value)
+    if kind == "user error":
+        raise UserError(value)
     if kind == "progress":
         return Event(worker.task, "progress", share=value)
     return Event(worker.task, kind, text=value)
@@ -129,8 +129,8 @@ def _work(task: Task, connection: Connection, core: int | None) -> None:
             waiting=lambda run: connection.send(("waiting", run)),
         )
         connection.send(("done", ""))
-    except Mistake as mistake:
-        connection.send(("mistake", str(mistake)))
+    except UserError as error:
+        connection.send(("user error", str(error)))
     except Exception:
         connection.send(("failed", traceback.format_exc()))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from payback_lab.running.locks import locked
 from payback_lab.running.task import ONE_THREAD, Event, Task, compute, keep
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 RETRIES = 2
 
@@ -42,7 +42,7 @@ def _connect(address: str | None, workers: int | None) -> Any:
     try:
         import ray
     except ModuleNotFoundError:
-        raise Mistake('--engine ray needs Ray: install it with `pip install "payback-lab[ray]"`.') from None
+        raise UserError('--engine ray needs Ray: install it with `pip install "payback-lab[ray]"`.') from None
     if address:
         _refuse_silent(address)
     options: dict[str, Any] = {"address": address} if address else {"address": "local", "num_cpus": workers}
@@ -56,7 +56,7 @@ def _connect(address: str | None, workers: int | None) -> Any:
         )
     except (ConnectionError, ValueError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise Mistake(f"Ray did not start (--address {address}): {reason}") from error
+        raise UserError(f"Ray did not start (--address {address}): {reason}") from error
     return ray
 
 
@@ -68,7 +68,7 @@ def _refuse_silent(address: str) -> None:
     try:
         socket.create_connection((host, int(port)), timeout=10).close()
     except (OSError, OverflowError) as error:
-        raise Mistake(
+        raise UserError(
             f"No Ray cluster answers at {address} ({error}): check --address, or leave it out to start one here."
         ) from error
 

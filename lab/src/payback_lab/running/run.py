@@ -15,7 +15,7 @@ from payback_lab.running.committed import committed_runs
 from payback_lab.running.plan import Experiment, Run
 from payback_lab.running.progress import Display, duration, seconds_left
 from payback_lab.running.task import Event, Task
-from payback_lab.user_error import Mistake, writing_to
+from payback_lab.user_error import UserError, writing_to
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,10 @@ class Outcome:
 
 
 def planned(request: Request) -> tuple[Experiment, list[Run]]:
-    """Return the experiment and the runs of a request; refuse with a `Mistake` what cannot be asked for."""
+    """Return the experiment and the runs of a request; refuse with a `UserError` what cannot be asked for."""
     experiment = experiments.load(request.experiment)
     for scheme in request.schemes:
-        with _as_mistake():
+        with _as_user_error():
             parse_scheme(scheme)
     if not experiment.settings:  # where there are some, the plan also accepts others of the same form
         _refuse_unknown("setting", request.settings, ())
@@ -86,9 +86,9 @@ def planned(request: Request) -> tuple[Experiment, list[Run]]:
     _refuse_less_than_one("--steps", request.steps)
     _refuse_less_than_one("--workers", request.workers)
     if request.first_seed < 0:
-        raise Mistake(f"--first-seed must be at least 0, got {request.first_seed}.")
+        raise UserError(f"--first-seed must be at least 0, got {request.first_seed}.")
     if request.address is not None and request.engine != "ray":
-        raise Mistake("--address names a Ray cluster: add --engine ray, or leave it out.")
+        raise UserError("--address names a Ray cluster: add --engine ray, or leave it out.")
     schemes = tuple(dict.fromkeys(request.schemes))
     asked = (schemes, request.seeds, request.settings, request.steps, request.ablation, request.first_seed)
     return experiment, experiment.plan(*asked)
@@ -165,23 +165,23 @@ def _try_folder(out: Path) -> None:
 
 
 @contextmanager
-def _as_mistake() -> Iterator[None]:
+def _as_user_error() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise Mistake(str(error)) from None
+        raise UserError(str(error)) from None
 
 
 def _refuse_unknown(what: str, asked: Sequence[str], known: Sequence[str]) -> None:
     for name in asked:
         if name not in known:
             choice = f"choose among {', '.join(known)}" if known else f"this experiment has no {what}s"
-            raise Mistake(f'There is no {what} "{name}": {choice}.')
+            raise UserError(f'There is no {what} "{name}": {choice}.')
 
 
 def _refuse_less_than_one(option: str, value: int | None) -> None:
     if value is not None and value < 1:
-        raise Mistake(f"{option} must be at least 1, got {value}.")
+        raise UserError(f"{option} must be at least 1, got {value}.")
 
 
 def _say(console: Console, text: str) -> None:
