@@ -33,7 +33,8 @@ def test_what_makes_runs_does_not_import_what_shows_them(part: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["from payback_lab.report.store import load", "def f():\n    from payback_lab import report", "import altair"]
+    "line",
+    ["from payback_lab.report.store import load", "def f():\n    from payback_lab import report", "import altair"],
 )
 def test_such_an_import_is_seen(line: str) -> None:
     assert forbidden(line)
