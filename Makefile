@@ -105,15 +105,8 @@ format: $(VENV)/.dev-ready  ## rewrite the code in the house style
 bench: $(VENV)/.dev-ready  ## the core beside its peers, as ratios measured in one run
 	@$(BIN)/python benchmarks/core.py
 
-# Everything from the committed results/; tests hold the pages against them.
-OTHER := doorkey-other-matchings-a0.02-g0.995
-FIGURES := doorkey-room doorkey-a0.005-g0.99-window-mean doorkey-a0.02-g0.995-window-mean \
-  doorkey-a0.025-g0.995-window-mean doorkey-a0.02-g0.995-film $(OTHER)-sampled-length-by-delay $(OTHER)-settled-step-by-delay
-readme: $(VENV)/.run-ready  ## the tables and figures of README and docs, made again from results/
-	@$(BIN)/payback-lab report --out build/readme
-	@mkdir -p docs/figures
-	@for name in $(FIGURES); do cp build/readme/figures/$$name.svg docs/figures/; done
-	@for page in readme reproduction claims; do $(BIN)/python -m payback_lab.report.$$page || exit; done
+readme: $(VENV)/.run-ready  ## the tables and figures of README and docs, made again from lab/results
+	@$(BIN)/payback-lab docs
 
 clean:  ## remove the virtual environment and caches
 	@rm -rf $(VENV) .envs .pytest_cache .ruff_cache .hypothesis dist build

@@ -1,8 +1,8 @@
 """Q-learning with RND on the cliff: the jitted learner beside the same thing as a plain Python + PyTorch loop.
 
-    python benchmarks/cliff.py                    all eight schemes, ten seeds, 5,000 episodes; about two minutes
-    python benchmarks/cliff.py --long             the 4×50 grid, 10,000 episodes; about ten minutes
-    python benchmarks/cliff.py --episodes 500     a quick look
+    python lab/benchmarks/cliff.py                    all eight schemes, ten seeds, 5,000 episodes; about two minutes
+    python lab/benchmarks/cliff.py --long             the 4×50 grid, 10,000 episodes; about ten minutes
+    python lab/benchmarks/cliff.py --episodes 500     a quick look
 
 Both sides run on one core, turn about, scheme by scheme. A useful step is one whose episode is recorded; the
 learner's CPU time includes what lanes spend idle when their own training is done before their neighbours'.
@@ -28,7 +28,7 @@ from payback_lab.learners.q_learning.config import LANES, QLearning
 from payback_lab.learners.q_learning.train import make_train
 from payback_lab.methods import SCHEMES
 
-PLAIN = runpy.run_path(str(Path(__file__).parents[1] / "tests/paper/learners/plain_q_learning.py"))
+PLAIN = runpy.run_path(str(Path(__file__).parents[1] / "tests/learners/plain_q_learning.py"))
 AT_LEAST, MOST_IDLE = 60, 0.25
 
 

@@ -1,8 +1,8 @@
 """DoorKey: the environment beside the `minigrid` package, the learner beside its peers and beside the machine.
 
-    python benchmarks/doorkey.py                 everything; about three minutes
-    python benchmarks/doorkey.py --two           also two runs on two cores beside one
-    python benchmarks/doorkey.py --check         fail when a bound is broken
+    python lab/benchmarks/doorkey.py                 everything; about three minutes
+    python lab/benchmarks/doorkey.py --two           also two runs on two cores beside one
+    python lab/benchmarks/doorkey.py --check         fail when a bound is broken
 
 Times are CPU seconds of this one process, pinned to one core and one thread; the sides of a ratio are taken in
 turns, the least of several counts: on a shared machine the ratio means something, the time does not. All learners
@@ -45,7 +45,7 @@ BOUNDS = {
     "learner ÷ GEMM": 0.35,
     "two runs ÷ one": 1.8,
 }
-PEER = Path(__file__).parents[1] / "tests/paper/learners/torch_peer.py"
+PEER = Path(__file__).parents[1] / "tests/learners/torch_peer.py"
 
 
 def flop_per_step() -> float:

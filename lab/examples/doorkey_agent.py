@@ -3,7 +3,7 @@
 Prints the mean length of the episodes as it learns, and one episode of the trained agent in letters:
 the agent is > v < ^, k the key, L a locked door, / an open one, G the goal. About a minute on one core.
 
-    python examples/doorkey_agent.py [--updates N]
+    python lab/examples/doorkey_agent.py [--updates N]
 """
 
 import argparse

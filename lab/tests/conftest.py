@@ -1,4 +1,4 @@
-"""The fake experiment, importable here and in the processes that tests start."""
+"""What all tests of the lab share: compiled JAX programs, the fake experiment, and the command line as a process."""
 
 import os
 import subprocess
@@ -9,7 +9,26 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-SOURCE = HERE.parent / "src"
+ROOT = HERE.parents[1]
+SOURCES = os.pathsep.join(str(folder) for folder in (HERE, ROOT / "src", ROOT / "lab" / "src"))
+"""PYTHONPATH of the processes that tests start: this checkout's code, whatever is installed."""
+
+# Compiling takes longer than most of these tests: programs are kept from one session to the next, for this process and
+# for those it starts. The limit of size also makes JAX lock the folder, because two test processes may share it. A
+# process that is to be killed needs a folder of its own: killed while writing it would leave half a program.
+COMPILED = {
+    "JAX_COMPILATION_CACHE_DIR": str(ROOT / ".cache" / "jax"),
+    "JAX_COMPILATION_CACHE_MAX_SIZE": str(1 << 30),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2",
+}
+for name, value in COMPILED.items():
+    os.environ.setdefault(name, value)
+if "jax" in sys.modules:  # imported by tests that came before: it has read the environment already
+    import jax
+
+    jax.config.update("jax_compilation_cache_dir", os.environ["JAX_COMPILATION_CACHE_DIR"])
+    jax.config.update("jax_compilation_cache_max_size", int(os.environ["JAX_COMPILATION_CACHE_MAX_SIZE"]))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 
 
 @pytest.fixture
@@ -18,21 +37,20 @@ def fake(monkeypatch: pytest.MonkeyPatch):
     from payback_lab import experiments
 
     monkeypatch.syspath_prepend(str(HERE))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), str(SOURCE)]))
+    monkeypatch.setenv("PYTHONPATH", SOURCES)
     monkeypatch.setattr(experiments, "MODULES", {"fake": "fake_experiment"})
     return experiments.load("fake")
 
 
 @pytest.fixture
 def payback_process(tmp_path: Path) -> Callable[..., subprocess.Popen]:
-    """Start `payback` with the fake experiment as a process of its own."""
+    """Start `payback-lab` with the fake experiment as a process of its own."""
 
     def start(*arguments: str, **environment: str) -> subprocess.Popen:
-        path = os.pathsep.join([str(HERE), str(SOURCE)])
         return subprocess.Popen(
             [sys.executable, str(HERE / "run_fake.py"), *arguments],
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": path, "COLUMNS": "200", **environment},
+            env={**os.environ, "PYTHONPATH": SOURCES, "COLUMNS": "200", **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -1,4 +1,4 @@
-"""The command line: what is asked for is done, a mistake is one sentence and status 2."""
+"""The command line: what is asked for is done, a user's error is one sentence and status 2."""
 
 import errno
 import os
@@ -12,18 +12,15 @@ from pathlib import Path
 
 import pytest
 
-PAPER = Path(__file__).parent / "paper"
-SOURCE = Path(__file__).parents[1] / "src"
+SOURCES = os.pathsep.join(str(Path(__file__).parents[2] / part) for part in ("src", "lab/src"))
 Said = tuple[int, str, str]
 
 
 @pytest.fixture
-def payback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys) -> Callable[..., Said]:
+def payback(fake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys) -> Callable[..., Said]:
     """Call the command line with the fake experiment in an empty folder."""
-    from payback_lab import cli, experiments
+    from payback_lab import cli
 
-    monkeypatch.syspath_prepend(str(PAPER))
-    monkeypatch.setattr(experiments, "MODULES", {"fake": "fake_experiment"})
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)
 
@@ -35,23 +32,10 @@ def payback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys) -> Callable
     return call
 
 
-def start(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.Popen:
-    path = os.pathsep.join([str(PAPER), str(SOURCE)])
-    return subprocess.Popen(
-        [sys.executable, str(PAPER / "run_fake.py"), *arguments],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": path, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ("", "Expected one of {run, report, list, audit, prior-work}"),
+        ("", "Expected one of {run, report, list, prior-work, docs}"),
         ("frob", "Unrecognized options: frob"),
         ("run", "Missing from payback-lab run: EXPERIMENT"),
         ("run clif", 'There is no experiment "clif": choose one of fake.'),
@@ -69,13 +53,13 @@ def start(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.Pop
         ("run fake --sceems none", "perhaps you meant --schemes"),
         ("run fake --out file", "file cannot be written (File exists): choose another --out."),
         ("run fake --out file/below", "cannot be written (Not a directory): choose another --out."),
-        ("report", "There are no runs in runs and no summaries in results: start with `payback-lab run cliff`."),
+        ("report", "There are no runs in runs and no summaries in lab/results: start with `payback-lab run cliff`."),
         ("report --out nowhere", "There are no runs in nowhere"),
         ("report --out file", "There are no runs in file"),
         ("list --out nowhere", "There is no folder nowhere"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_status_2(payback, tmp_path: Path, arguments: str, sentence: str) -> None:
+def test_a_user_error_is_one_sentence_and_status_2(payback, tmp_path: Path, arguments: str, sentence: str) -> None:
     (tmp_path / "file").write_text("mine")
     status, out, error = payback(*arguments.split())
     assert status == 2
@@ -102,7 +86,7 @@ def test_run_report_list(payback, tmp_path: Path) -> None:
     status, out, error = payback("report", "--save-summaries")
     assert (status, error) == (0, "")
     assert (tmp_path / "runs/report.html").stat().st_size > 500_000
-    assert (tmp_path / "results/fake/summary.json").exists()
+    assert (tmp_path / "lab/results/fake/summary.json").exists()
     status, out, _ = payback("list")
     assert status == 0
     assert "(the 4 runs there are of another kind)" in out  # 30 episodes are not the full experiment
@@ -160,9 +144,9 @@ def tiny_disk(tmp_path: Path):
     subprocess.run(["umount", str(place)], check=True)
 
 
-def test_a_disk_that_fills_up_while_running(tmp_path: Path, tiny_disk: Path) -> None:
+def test_a_disk_that_fills_up_while_running(payback_process, tiny_disk: Path) -> None:
     ask = ("run", "fake", "--schemes", "none", "im", "pbim", "--seeds", "3", "--out", str(tiny_disk), "--workers", "1")
-    process = start(tmp_path, *ask)
+    process = payback_process(*ask)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 2
     assert f"The disk of {tiny_disk} is full" in error
@@ -170,14 +154,13 @@ def test_a_disk_that_fills_up_while_running(tmp_path: Path, tiny_disk: Path) -> 
     done = [folder for folder in tiny_disk.rglob("seed*") if folder.is_dir()]
     assert done
     assert all((folder / "manifest.json").exists() for folder in done)
-    assert not list(tiny_disk.rglob("*.tmp"))
+    assert not list(tiny_disk.rglob("*.draft"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_leaves_everything_in_order(tmp_path: Path, number: signal.Signals) -> None:
-    process = start(
-        tmp_path, "run", "fake", "--schemes", "none", "im", "--seeds", "1", "--workers", "1", FAKE_PACE="600"
-    )
+def test_ctrl_c_leaves_everything_in_order(payback_process, tmp_path: Path, number: signal.Signals) -> None:
+    ask = ("run", "fake", "--schemes", "none", "im", "--seeds", "1")
+    process = payback_process(*ask, "--workers", "1", FAKE_PACE="600")
     lock = tmp_path / "runs/fake/none/.seed0.lock"
     deadline = time.monotonic() + 60
     while not lock.exists() and time.monotonic() < deadline:
@@ -186,7 +169,7 @@ def test_ctrl_c_leaves_everything_in_order(tmp_path: Path, number: signal.Signal
     _, error = process.communicate(timeout=120)
     assert process.returncode == 130
     assert error == "payback-lab: stopped; what was finished is kept, and the same command goes on from there.\n"
-    again = start(tmp_path, "run", "fake", "--schemes", "none", "im", "--seeds", "1")
+    again = payback_process(*ask)
     out, error = again.communicate(timeout=60)
     assert again.returncode == 0, error
     assert "2 to make" in out
@@ -194,10 +177,10 @@ def test_ctrl_c_leaves_everything_in_order(tmp_path: Path, number: signal.Signal
 
 
 def test_help_helps_and_is_quick(tmp_path: Path) -> None:
-    code = "import sys; from payback import cli\ntry: cli.main(['run', '--help'])\n"
+    code = "import sys; from payback_lab import cli\ntry: cli.main(['run', '--help'])\n"
     code += "except SystemExit as e: print('STATUS', e.code)\n"
     code += "print('LOADED', [m for m in ('jax', 'altair', 'ray', 'pyarrow') if m in sys.modules])"
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "120"}
+    environment = {**os.environ, "PYTHONPATH": SOURCES, "COLUMNS": "120"}
     said = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
     ).stdout

@@ -11,7 +11,7 @@ import pytest
 
 from payback_lab import records
 from payback_lab.running.plan import Result, Run
-from payback_lab.user_error import Mistake, writing_to
+from payback_lab.user_error import UserError, writing_to
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def test_every_damage_is_seen_named_and_repaired(tmp_path: Path, name: str, harm
 def test_nothing_but_the_record_is_left(tmp_path: Path) -> None:
     folder = write(tmp_path)
     truncate(folder / "curve.parquet")
-    (folder.parent / ".seed3.0badf00d.tmp").mkdir()  # left behind by a kill -9
+    (folder.parent / ".seed3.draft").mkdir()  # left behind by a kill -9
     write(tmp_path)
     assert [path.name for path in folder.parent.iterdir()] == ["seed3"]
 
@@ -129,14 +129,14 @@ def test_an_error_at_any_step_leaves_nothing_half_written(
     try:
         with writing_to(tmp_path):
             write(tmp_path)
-    except Mistake as mistake:
-        assert "full" in str(mistake)  # noqa: PT017 - with so many steps, the last may not fail
+    except UserError as error:
+        assert "full" in str(error)  # noqa: PT017 - with so many steps, the last may not fail
     else:
         assert next(count) <= step
     monkeypatch.undo()
     assert records.folders(tmp_path) in ([], [tmp_path / RUN.id])
     assert all(records.flaw(folder) is None for folder in records.folders(tmp_path))
-    assert not list(tmp_path.rglob("*.tmp"))
+    assert not list(tmp_path.rglob(".*"))
     write(tmp_path)
     assert records.flaw(tmp_path / RUN.id) is None
 
@@ -158,11 +158,11 @@ def test_folders_are_found_in_order(tmp_path: Path) -> None:
 def test_records_of_another_config_or_version_are_refused(tmp_path: Path) -> None:
     write(tmp_path)
     records.refuse_others(tmp_path, [RUN, replace(RUN, scheme="none")], 1)
-    with pytest.raises(Mistake, match=r"learner_version 1, not 2.*another --out"):
+    with pytest.raises(UserError, match=r"learner_version 1, not 2.*another --out"):
         records.refuse_others(tmp_path, [RUN], 2)
     # Another scheme of the same experiment must not be made with another config beside it either.
     longer = replace(RUN, scheme="none", config=Config(episodes=5000))
-    with pytest.raises(Mistake, match=r"cliff/grm-10/seed3 is of another kind \(episodes 3, not 5000\)"):
+    with pytest.raises(UserError, match=r"cliff/grm-10/seed3 is of another kind \(episodes 3, not 5000\)"):
         records.refuse_others(tmp_path, [longer], 1)
     records.refuse_others(tmp_path, [replace(longer, ablation="wide-rnd")], 1)
     records.refuse_others(tmp_path, [replace(longer, setting="a0.1")], 1)
@@ -174,14 +174,14 @@ def test_a_field_that_is_new_or_gone_is_another_config(tmp_path: Path) -> None:
     del kept["identity"]["config"]["rates"]
     kept["identity"]["config"]["old"] = 1
     (folder / "config.json").write_text(json.dumps(kept))
-    with pytest.raises(Mistake, match="rates absent, not"):
+    with pytest.raises(UserError, match="rates absent, not"):
         records.refuse_others(tmp_path, [RUN], 1)
 
 
 def test_a_folder_that_was_moved_is_refused(tmp_path: Path) -> None:
     folder = write(tmp_path)
     folder.rename(folder.parent / "seed4")
-    with pytest.raises(Mistake, match="it holds the run cliff/grm-10/seed3"):
+    with pytest.raises(UserError, match="it holds the run cliff/grm-10/seed3"):
         records.refuse_others(tmp_path, [RUN], 1)
 
 

@@ -1,5 +1,5 @@
-"""The paper's experiments again, top to bottom the way of the data: environment, intrinsic reward, scheme,
-learner, experiment, runner, records, report.
+"""The experiments that measure what payback is worth, in the order of the data.
 
-Needs the `paper` extra. Nothing here carries the guarantee: the learners call the core's transforms.
+Environment, intrinsic reward, scheme, learner, experiment, run, record, report. Nothing here carries the guarantee: the
+learners call the library's transforms.
 """

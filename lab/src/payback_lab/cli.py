@@ -1,4 +1,4 @@
-"""The command line of the lab: `payback-lab run | report | list | prior-work`."""
+"""The command line of the lab: `payback-lab run | report | list | prior-work | docs`."""
 
 import contextlib
 import io
@@ -14,7 +14,7 @@ import tyro
 from rich.console import Console
 from tyro.conf import OmitSubcommandPrefixes, Positional, arg, subcommand
 
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 if TYPE_CHECKING:
     from payback_lab.running.run import Outcome
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunCommand:
-    """Make the runs of an experiment that are not there yet: `payback-lab run cliff`.
+    """Make the runs of an experiment that have no record yet: `payback-lab run cliff`.
 
-    Every run has a folder of its own below --out, written whole or not at all. Stop it whenever you like (Ctrl-C,
+    Every run has a folder of its own below --out, written atomically. Stop the command whenever you like (Ctrl-C,
     kill): the same command goes on where it was, and the results are the same to the bit.
     """
 
@@ -53,14 +53,14 @@ class RunCommand:
     workers: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: one per core)")] = None
     """How many processes at a time."""
     summaries: Annotated[Path, arg(metavar="DIR")] = Path("lab/results")
-    """Folder of committed summaries: a doorkey, reach or delay run that is in one is not made again."""
+    """Folder of committed summaries: runs of doorkey, reach and delay that are in one are not made again."""
     again: bool = False
-    """Make those, too."""
+    """Make those runs too."""
 
 
 @dataclass(frozen=True)
 class ReportCommand:
-    """Write report.html and figures/ into --out, from the runs there are."""
+    """Write report.html and figures/ into --out, from the runs in it."""
 
     out: Annotated[Path, arg(metavar="DIR")] = Path("runs")
     """The records folder; the report is written into it."""
@@ -72,7 +72,7 @@ class ReportCommand:
 
 @dataclass(frozen=True)
 class ListCommand:
-    """Say what there is to run, what is done, and what is left."""
+    """Print what there is to run, what is done, and what is left."""
 
     out: Annotated[Path, arg(metavar="DIR")] = Path("runs")
     """The records folder to look into."""
@@ -94,22 +94,34 @@ class PriorWorkCommand:
     """Also write the table as JSON, for the report."""
 
 
+@dataclass(frozen=True)
+class DocsCommand:
+    """Write the tables and figures of README and docs again, from the committed summaries alone."""
+
+    root: Annotated[Path, arg(metavar="DIR")] = Path(".")
+    """The folder that holds README.md and docs/."""
+    summaries: Annotated[Path, arg(metavar="DIR")] = Path("lab/results")
+    """Folder of committed summaries."""
+
+
 Command = (
     Annotated[RunCommand, subcommand("run")]
     | Annotated[ReportCommand, subcommand("report")]
     | Annotated[ListCommand, subcommand("list")]
     | Annotated[PriorWorkCommand, subcommand("prior-work")]
+    | Annotated[DocsCommand, subcommand("docs")]
 )
-Commands = RunCommand | ReportCommand | ListCommand | PriorWorkCommand
+Commands = RunCommand | ReportCommand | ListCommand | PriorWorkCommand | DocsCommand
+NAMES = ("run", "report", "list", "prior-work", "docs")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the arguments say; return the exit status: 0 all done, 1 not all, 2 a mistake, 130 interrupted."""
+    """Run the command; return the exit status: 0 done, 1 some runs failed, 2 user error, 130 interrupted."""
     try:
         with _stoppable():
             return _do(parse(sys.argv[1:] if arguments is None else arguments), Console(soft_wrap=True))
-    except Mistake as mistake:
-        print(f"payback-lab: {mistake}", file=sys.stderr)
+    except UserError as error:
+        print(f"payback-lab: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(
@@ -117,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 130
-    except BrokenPipeError:  # the reader of our output left: `payback-lab list | head`
+    except BrokenPipeError:  # the reader of the output has closed it: `payback-lab list | head`
         sys.stderr.close()
         return 1
     except OSError as error:
@@ -126,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse(arguments: Sequence[str]) -> Commands:
-    """Read the arguments; what cannot be understood is a `Mistake` of one sentence."""
+    """Parse the arguments; raise a `UserError` of one sentence if they cannot be understood."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
@@ -140,50 +152,58 @@ def parse(arguments: Sequence[str]) -> Commands:
     except SystemExit as leaving:
         if leaving.code in (0, None):
             raise
-        raise Mistake(_one_sentence(said.getvalue(), arguments)) from None
+        raise UserError(_one_sentence(said.getvalue(), arguments)) from None
 
 
 def _one_sentence(boxed: str, arguments: Sequence[str]) -> str:
-    """Take the message out of tyro's frame: its first part, and the option it thinks was meant."""
+    """Take the text out of tyro's box: its first paragraph, and the option that it proposes."""
     lines = [line.strip().strip("│").strip() for line in boxed.splitlines()]
     lines = [line for line in lines if line and not line.startswith(("╭", "╰"))]
     rules = [i for i, line in enumerate(lines) if set(line) == {"─"}]
     message = " ".join(lines[: rules[0]] if rules else lines).removesuffix(".")
     if "Perhaps you meant:" in lines[:-1]:
         message += f"; perhaps you meant {lines[lines.index('Perhaps you meant:') + 1]}"
-    command = next((f"{word} " for word in arguments[:1] if word in ("run", "report", "list", "prior-work")), "")
+    command = next((f"{word} " for word in arguments[:1] if word in NAMES), "")
     return f"{message or 'The arguments are not understood'}; see `payback-lab {command}--help`."
 
 
 def _do(command: Commands, console: Console) -> int:
-    if isinstance(command, PriorWorkCommand):
-        return _decide_prior_work(command, console)
-    # Imported here, so that --help and mistakes in the arguments answer at once.
-    from payback_lab.report import making
-    from payback_lab.running import overview
-    from payback_lab.running import run as runner
+    # Imported only where needed, so that --help and errors in the arguments answer at once.
+    match command:
+        case RunCommand():
+            from payback_lab.running import run as runner
 
-    if isinstance(command, RunCommand):
-        return _report_outcome(runner.run(runner.Request(**vars(command)), console), command.out, console)
-    if isinstance(command, ListCommand):
-        overview.show(command.out, command.summaries, console)
-        return 0
-    return making.make(command.out, command.summaries, command.save_summaries, console)
+            return _report_outcome(runner.run(runner.Request(**vars(command)), console), command.out, console)
+        case ReportCommand():
+            from payback_lab.report.command import report
+
+            return report(command.out, command.summaries, command.save_summaries, console)
+        case ListCommand():
+            from payback_lab.running import overview
+
+            overview.show(command.out, command.summaries, console)
+            return 0
+        case PriorWorkCommand():
+            return _decide_prior_work(command, console)
+        case DocsCommand():
+            from payback_lab.report.docs import write_docs
+
+            return write_docs(command.root, command.summaries, console)
 
 
 def _decide_prior_work(command: PriorWorkCommand, console: Console) -> int:
-    """Decide the table of prior methods; what cannot be asked for is a mistake of one sentence."""
+    """Decide the table of prior methods."""
     from payback_lab.prior_work import command as prior_work
 
     try:
         summaries = command.summaries if command.save_summaries else None
         return prior_work.run(command.problems, command.markdown, console, summaries)
     except (ValueError, FileNotFoundError) as error:
-        raise Mistake(str(error)) from None
+        raise UserError(str(error)) from None
 
 
 def _report_outcome(outcome: "Outcome", out: Path, console: Console) -> int:
-    """Say what came of the runs; the errors come last, where they are seen."""
+    """Print what the runs resulted in, the errors last, because the end of the output is what is read."""
     if not outcome.failed:
         console.print(f"All runs are in {out}; next: payback-lab report --out {out}", markup=False, highlight=False)
         return 0
@@ -202,14 +222,14 @@ def _report_outcome(outcome: "Outcome", out: Path, console: Console) -> int:
 
 @contextlib.contextmanager
 def _stoppable() -> Iterator[None]:
-    """Let SIGTERM end the command as Ctrl-C does: in order, with nothing half-written."""
+    """Let SIGTERM end the command as Ctrl-C does, by an exception."""
 
     def stop(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
     try:
         before = signal.signal(signal.SIGTERM, stop)
-    except ValueError:  # not the main thread: whoever runs us there handles signals
+    except ValueError:  # signals can only be handled in the main thread
         yield
         return
     try:

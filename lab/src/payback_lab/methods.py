@@ -1,25 +1,28 @@
-"""The eight rows of the paper's tables: what each does to the intrinsic reward before the learner sees it.
+"""The reward schemes by name: what each does to the intrinsic reward F before the learner sees it.
+
+The eight rows of the paper's tables:
 
     none          no intrinsic reward at all
-    im            F as it comes (the paper's "IM", "RND")
+    im            F unchanged (the paper's "IM", "RND")
     pbim          F − F̄, all repaid at the last step                                (conversion)
     pbim-raw      the same without F̄                                                (naive_conversion)
     grm-1, -10    F − F̄, each repaid 1 or 10 steps later                            (hyperparam_tuning)
     grm-1-raw …   the same without F̄
 
-and, asked for by name, matchings the paper does not try:
+and matchings the paper does not try, run when they are named:
 
     grm-D              any other delay D
     even-W             a W-th at each of the next W steps
     geometric-R        (1 − R)·R^(k−1) at age k
     when               all at the next event (DoorKey: key picked up, door opened)
 
-Every row is a transform of the core. Nothing is shaped anywhere else.
+Every scheme is a transform of the library; the lab shapes rewards nowhere else.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple
 
 import payback
 from payback import RewardTransform
@@ -54,19 +57,50 @@ TITLES: Mapping[str, str] = MappingProxyType(
         "when": "at key and door",
     }
 )
-"""How the paper calls them; and the others."""
+"""Their names in words; the paper's for its eight."""
 
 MATCHED: tuple[str, ...] = SCHEMES[2:]
-"""Those that repay what they pay."""
+"""The paper's schemes that repay what they pay."""
 
 OTHERS: tuple[str, ...] = ("grm-3", "grm-30", "grm-100", "even-10", "geometric-0.9", "when")
 """Matchings the paper does not try, all of F − F̄; run when they are named."""
 
 
-def transform_of(scheme: str, gamma: float, mean: RewardTransform | None = None) -> RewardTransform | None:
-    """Give the transform of a scheme; None for `none`, which has no intrinsic reward to transform.
+class Scheme(NamedTuple):
+    """Hold what a scheme id says."""
 
-    `mean` is the F̄ of the normalised schemes: a `payback.center`, the cumulative one if not given.
+    kind: str
+    """"none", "im", "pbim", "grm", "even", "geometric" or "when"."""
+    number: float
+    """The delay, window or rate; 0 if the kind has none."""
+    raw: bool
+    """Whether F̄ is left out."""
+
+
+def parse_scheme(scheme: str) -> Scheme:
+    """Read a scheme id; one that does not exist raises a ValueError that lists those that do.
+
+    >>> parse_scheme("grm-30"), parse_scheme("pbim-raw")
+    (Scheme(kind='grm', number=30.0, raw=False), Scheme(kind='pbim', number=0.0, raw=True))
+    """
+    found = re.fullmatch(
+        r"(?P<plain>none|im)|((?P<whole>grm|even)-(?P<age>[1-9]\d*)|(?P<share>geometric)-(?P<rate>0\.\d*[1-9])|"
+        r"(?P<end>pbim|when))(?P<raw>-raw)?",
+        scheme,
+    )
+    if found is None:
+        raise ValueError(
+            f'There is no scheme "{scheme}": choose among {", ".join((*SCHEMES, *OTHERS))}, or another number after '
+            "grm-, even- or geometric-."
+        )
+    kind = found["plain"] or found["whole"] or found["share"] or found["end"]
+    return Scheme(kind, float(found["age"] or found["rate"] or 0), found["raw"] is not None)
+
+
+def transform_of(scheme: str, gamma: float, mean: RewardTransform | None = None) -> RewardTransform | None:
+    """Return the transform that a scheme applies to F; None for `none`, which has no intrinsic reward.
+
+    `mean` subtracts the F̄ of the normalised schemes: a `payback.center`, the cumulative one if not given.
 
     >>> transform_of("none", 0.99) is None, transform_of("grm-10", 0.99).gamma
     (True, 0.99)
@@ -91,45 +125,36 @@ def transform_of(scheme: str, gamma: float, mean: RewardTransform | None = None)
     return payback.chain(centred, matching) if centred else matching
 
 
-def parse_scheme(scheme: str) -> tuple[str, float, bool]:
-    """Read a scheme id: its kind, its number (delay, window or rate; 0 if it has none), and whether F̄ is left out.
-
-    >>> parse_scheme("grm-30"), parse_scheme("geometric-0.9"), parse_scheme("pbim-raw")
-    (('grm', 30.0, False), ('geometric', 0.9, False), ('pbim', 0.0, True))
-    """
-    found = re.fullmatch(
-        r"(?P<plain>none|im)|((?P<whole>grm|even)-(?P<age>[1-9]\d*)|(?P<share>geometric)-(?P<rate>0\.\d*[1-9])|"
-        r"(?P<end>pbim|when))(?P<raw>-raw)?",
-        scheme,
-    )
-    if found is None:
-        raise ValueError(
-            f'There is no scheme "{scheme}": choose among {", ".join((*SCHEMES, *OTHERS))}, or another number after '
-            "grm-, even- or geometric-."
-        )
-    kind = found["plain"] or found["whole"] or found["share"] or found["end"]
-    return kind, float(found["age"] or found["rate"] or 0), found["raw"] is not None
-
-
 def title(scheme: str) -> str:
-    """Return a scheme's name in words, as the paper has it where it has one.
+    """Return a scheme's name in words, the paper's where it has one; an id that is unknown is its own name.
 
-    >>> title("grm-10"), title("grm-20-raw"), title("even-5")
-    ('GRM D = 10', 'GRM D = 20, not normalised', 'evenly over 5')
+    >>> title("grm-10"), title("grm-20-raw"), title("even-5"), title("unknown")
+    ('GRM D = 10', 'GRM D = 20, not normalised', 'evenly over 5', 'unknown')
     """
-    if scheme in TITLES:
-        return TITLES[scheme]
-    kind, number, raw = parse_scheme(scheme)
+    known = _known(scheme)
+    if scheme in TITLES or known is None:
+        return TITLES.get(scheme, scheme)
+    number = known.number
     words = {
         "grm": f"GRM D = {number:g}",
         "even": f"evenly over {number:g}",
         "geometric": f"geometric, rate {number:g}",
     }
-    return words.get(kind, TITLES.get(kind, kind)) + (", not normalised" if raw else "")
+    return words.get(known.kind, TITLES.get(known.kind, known.kind)) + (", not normalised" if known.raw else "")
+
+
+def is_raw(scheme: str) -> bool:
+    """Return whether a scheme shapes F itself rather than F − F̄.
+
+    >>> is_raw("grm-10"), is_raw("grm-10-raw"), is_raw("unknown")
+    (False, True, False)
+    """
+    known = _known(scheme)
+    return known is not None and known.raw
 
 
 def in_order(schemes: Sequence[str]) -> list[str]:
-    """Put schemes in the order of tables and legends: the paper's, the others by kind and number, then unknown ones.
+    """Sort schemes as tables and legends list them: the paper's, the others by kind and number, then unknown ones.
 
     >>> in_order(["unknown", "grm-30", "grm-10", "none", "grm-3"])
     ['none', 'grm-10', 'grm-3', 'grm-30', 'unknown']
@@ -137,11 +162,18 @@ def in_order(schemes: Sequence[str]) -> list[str]:
     return sorted(schemes, key=_rank)
 
 
+def _known(scheme: str) -> Scheme | None:
+    """Return what an id says, None if it says nothing: reports may hold schemes of other versions."""
+    try:
+        return parse_scheme(scheme)
+    except ValueError:
+        return None
+
+
 def _rank(scheme: str) -> tuple[int, float, str]:
     if scheme in SCHEMES:
         return SCHEMES.index(scheme), 0.0, ""
-    try:
-        kind, number, _ = parse_scheme(scheme)
-    except ValueError:
+    known = _known(scheme)
+    if known is None:
         return len(SCHEMES) + 9, 0.0, scheme
-    return len(SCHEMES) + ("grm", "even", "geometric", "when", "pbim").index(kind), number, scheme
+    return len(SCHEMES) + ("grm", "even", "geometric", "when", "pbim").index(known.kind), known.number, scheme

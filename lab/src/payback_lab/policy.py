@@ -1,9 +1,10 @@
-"""What the seeds of one scheme agree to do on a grid: the paper's maps of arrows (`Q_values`).
+"""The greedy policy that most seeds of a scheme have learned on the cliff: the paper's maps of arrows (`Q_values`).
 
-The grid's geometry is that of the cliff (`fig:cw`): start bottom left, goal bottom right, cliff between them.
+The grid is that of `fig:cw`: start bottom left, goal bottom right, the cliff between them.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,10 +26,10 @@ class Policy:
 
 
 def majority(q: np.ndarray) -> Policy:
-    """Vote over seeds in each cell: q is (seeds, rows, columns, actions).
+    """Find the most common greedy action of each cell; q is (seeds, rows, columns, actions).
 
-    A seed votes if one action is best; where all are equal (a state it never left) it has no opinion. Between
-    actions with as many votes the higher mean Q decides.
+    A seed counts only where one action is best, because in a state it never left all are equal. Of two actions that are
+    equally common, the one with the higher mean Q is taken.
 
     >>> q = np.zeros((3, 1, 2, 4)); q[:2, 0, 0, 1] = 5.0; q[2, 0, 0, 3] = 1.0
     >>> p = majority(q)
@@ -47,7 +48,7 @@ def majority(q: np.ndarray) -> Policy:
 
 
 def walk(action: np.ndarray) -> list[tuple[int, int]]:
-    """Follow the arrows from the start until the goal, the cliff, or a cell seen before; return the cells.
+    """Return the cells on the way from the start to the goal, the cliff, or a cell that was passed before.
 
     >>> arrows = np.array([[1, 1, 2], [0, -1, -1]])
     >>> walk(arrows)
@@ -65,14 +66,21 @@ def walk(action: np.ndarray) -> list[tuple[int, int]]:
 
 
 def kind(row: int, column: int, rows: int, columns: int) -> str:
-    """Say what a cell is: start, goal, cliff or floor."""
+    """Return what a cell is: "start", "goal", "cliff" or "floor"."""
     if row < rows - 1:
         return "floor"
     return "start" if column == 0 else "goal" if column == columns - 1 else "cliff"
 
 
+def ground(rows: int, columns: int) -> list[dict[str, Any]]:
+    """List the cells of the grid as a chart draws them; the cliff is one wide cell."""
+    cells = [{"row": r, "column": c, "kind": kind(r, c, rows, columns)} for r in range(rows) for c in range(columns)]
+    cliff = {"row": rows - 1, "column": (columns - 1) / 2, "kind": "cliff", "span": columns - 2}
+    return [*(cell for cell in cells if cell["kind"] != "cliff"), cliff]
+
+
 def outcome(action: np.ndarray) -> str:
-    """Say in words where the arrows lead.
+    """Describe where the arrows lead.
 
     >>> outcome(np.array([[1, 1, 2], [0, -1, -1]]))
     'reaches the goal in 4 moves'

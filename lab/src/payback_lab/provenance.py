@@ -1,4 +1,4 @@
-"""Note down what a result was made with: time, commit, package versions, command."""
+"""What a result was made with: time, commit, package versions, command."""
 
 import platform
 import subprocess
@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-PACKAGES = ("payback", "numpy", "jax", "jaxlib", "array-api-compat", "pyarrow")
+PACKAGES = ("payback", "payback-lab", "numpy", "jax", "jaxlib", "array-api-compat", "pyarrow")
 
 
 def provenance(command: str) -> dict[str, object]:
-    """Describe the present: nothing in it tells machines, users or folders apart.
+    """Describe how a result is made now; it holds no name of a machine, a user or a folder.
 
     >>> sorted(provenance("payback-lab run cliff"))
     ['command', 'commit', 'created', 'packages', 'platform', 'python']
@@ -26,16 +26,17 @@ def provenance(command: str) -> dict[str, object]:
 
 
 def commit() -> str | None:
-    """Return the commit this package runs from, "+changes" added if files differ; None outside a checkout."""
-    package = Path(__file__).resolve().parents[1]
-    top = _git(package, "rev-parse", "--show-toplevel")
-    # An installed copy may lie inside somebody else's repository (a virtual environment): that is not ours.
-    if top is None or Path(top) / "src" / "payback" != package:
+    """Return the commit this code runs from, "+changes" added if library or lab differ; None outside a checkout."""
+    lab = Path(__file__).resolve().parent
+    top = _git(lab, "rev-parse", "--show-toplevel")
+    # An installed copy may lie inside another repository (in its virtual environment), whose commit says nothing.
+    if top is None or Path(top) / "lab" / "src" / "payback_lab" != lab:
         return None
-    head = _git(package, "rev-parse", "HEAD")
+    head = _git(lab, "rev-parse", "HEAD")
     if head is None:
         return None
-    return f"{head}+changes" if _git(package, "status", "--porcelain", "--", str(package)) else head
+    library = Path(top) / "src" / "payback"
+    return f"{head}+changes" if _git(lab, "status", "--porcelain", "--", str(lab), str(library)) else head
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

@@ -1,14 +1,13 @@
-"""One run = one folder, written whole or not at all.
+"""The record of a finished run: one folder, written atomically.
 
-    <out>/<run id>/config.json     identity (run, config, learner_version) and how it was made
+    <out>/<run id>/config.json     identity (run, config, learner_version) and provenance
                    curve.parquet   the learning curve, one row per point
                    arrays.npz      small arrays
                    summary.json    single figures
-                   manifest.json   SHA-256 of the files above, written last
+                   manifest.json   SHA-256 of the files above
 
-The folder is written beside its place under a name that starts with a dot, flushed to the disk, and renamed: a
-run is there in full or not there. What is there is believed only if the manifest agrees. A run's identity is its
-config and `learner_version`, not the commit. Nothing is stored with pickle.
+A folder is used only if its files have the checksums of the manifest; otherwise the run counts as damaged and is made
+again. A run's identity is its config and `learner_version`, not the commit. Nothing is stored with pickle.
 """
 
 import hashlib
@@ -16,8 +15,6 @@ import io
 import json
 import os
 import re
-import secrets
-import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,15 +24,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from payback_lab.atomic_write import write_folder
 from payback_lab.running.plan import Result, Run
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 FILES = ("config.json", "curve.parquet", "arrays.npz", "summary.json")
 MANIFEST = "manifest.json"
 
 
 class Damaged(Exception):  # noqa: N818 - a state of the folder, which the caller repairs
-    """Say what is wrong with the folder of a run."""
+    """The folder of a run is not what was written; the message says in what."""
 
 
 @dataclass(frozen=True)
@@ -45,20 +43,26 @@ class Record:
     identity: dict[str, Any]
     """Which run it is: experiment, ablation, setting, scheme, seed, config, learner_version."""
     made: dict[str, Any]
-    """What it was made with (see `provenance`)."""
+    """How it was made (see `provenance`)."""
     result: Result
     """What it measured."""
 
+    @property
+    def run(self) -> Run:
+        """Return which run it is; its config stays in `identity`."""
+        return _run_of(self.identity)
+
 
 def identity(run: Run, learner_version: int) -> dict[str, Any]:
-    """Return what makes two runs the same: everything that can change a result, as plain JSON values."""
+    """Return everything that can change the result of a run, as plain JSON values."""
     fields = {**asdict(run), "learner_version": learner_version}
     return json.loads(json.dumps(fields, allow_nan=False))
 
 
 def write(out: Path, run: Run, result: Result, learner_version: int, made: dict[str, Any]) -> None:
-    """Store one finished run; a sound record that is already there stays. The caller holds its claim."""
-    place = out / run.id
+    """Store one finished run; a sound record that is already there stays. The caller holds the run's lock."""
+    if flaw(out / run.id) is None:
+        return
     kept = {"identity": identity(run, learner_version), "made": made}
     contents = {
         "config.json": _json(kept),
@@ -67,22 +71,7 @@ def write(out: Path, run: Run, result: Result, learner_version: int, made: dict[
         "summary.json": _json({name: _plain(name, value) for name, value in result.summary.items()}),
     }
     manifest = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
-    place.parent.mkdir(parents=True, exist_ok=True)
-    for stale in place.parent.glob(f".{place.name}.*.tmp"):
-        shutil.rmtree(stale, ignore_errors=True)
-    draft = place.parent / f".{place.name}.{secrets.token_hex(4)}.tmp"
-    try:
-        draft.mkdir()
-        for name, data in {**contents, MANIFEST: _json(manifest)}.items():
-            _write_flushed(draft / name, data)
-        _flush_folder(draft)
-        if place.exists():
-            _make_way(place)
-        if not place.exists():
-            os.rename(draft, place)
-            _flush_folder(place.parent)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+    write_folder(out / run.id, {**contents, MANIFEST: _json(manifest)})
 
 
 def read(folder: Path) -> Record:
@@ -97,7 +86,7 @@ def read(folder: Path) -> Record:
 
 
 def flaw(folder: Path) -> str | None:
-    """Say what is wrong with a run's folder, that it is missing included; None if it is sound."""
+    """Return what is wrong with a run's folder, also that it is missing; None if nothing is."""
     try:
         _verified(folder)
     except Damaged as error:
@@ -106,13 +95,13 @@ def flaw(folder: Path) -> str | None:
 
 
 def folders(out: Path, below: str = "") -> list[Path]:
-    """List the run folders under `out`, sound or not, in order of their names."""
+    """List the run folders under `out`, damaged ones included, in order of their names."""
     found = [Path(top) for top, _, _ in os.walk(out / below) if re.fullmatch(r"seed\d+", Path(top).name)]
     return sorted(found, key=lambda p: (p.parent.parts, int(p.name.removeprefix("seed"))))
 
 
 def refuse_others(out: Path, runs: Sequence[Run], learner_version: int) -> None:
-    """Raise a `Mistake` if `out` holds runs of the same experiment made with another config or version."""
+    """Raise a `UserError` if `out` holds runs of the same experiment made with another config or version."""
     for example in {(run.group, run.setting): run for run in runs}.values():
         wanted = identity(example, learner_version)
         for folder in folders(out, "/".join(filter(None, (example.group, example.setting)))):
@@ -120,27 +109,27 @@ def refuse_others(out: Path, runs: Sequence[Run], learner_version: int) -> None:
             if there is None:
                 continue
             difference = _difference(there, wanted)
-            if difference is None and _id_of(there) != folder.relative_to(out).as_posix():
-                difference = f"it holds the run {_id_of(there)}"
+            if difference is None and _run_of(there).id != folder.relative_to(out).as_posix():
+                difference = f"it holds the run {_run_of(there).id}"
             if difference is not None:
-                raise Mistake(
-                    f"{folder} is of another kind ({difference}): nothing was touched; choose another --out, "
+                raise UserError(
+                    f"{folder} is of another kind ({difference}): nothing was changed; choose another --out, "
                     "or move that folder away."
                 )
 
 
 def _identity_there(folder: Path) -> dict[str, Any] | None:
-    """Return the identity a folder declares; None if that cannot be read (it is then damaged, not different)."""
+    """Return the identity in a folder's config.json; None if it cannot be read: damaged is not different."""
     try:
         there = json.loads((folder / "config.json").read_bytes())["identity"]
-        _id_of(there)
+        _run_of(there)
         return {**there, "config": dict(there["config"]), "learner_version": int(there["learner_version"])}
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
 def _difference(there: dict[str, Any], wanted: dict[str, Any]) -> str | None:
-    """Name the first field in which two runs of one experiment differ, scheme and seed aside."""
+    """Return the first field in which the configs or versions of two runs differ, None if there is none."""
     if there["learner_version"] != wanted["learner_version"]:
         return f"learner_version {there['learner_version']}, not {wanted['learner_version']}"
     ours, theirs = wanted["config"], there["config"]
@@ -150,9 +139,9 @@ def _difference(there: dict[str, Any], wanted: dict[str, Any]) -> str | None:
     return None
 
 
-def _id_of(there: dict[str, Any]) -> str:
+def _run_of(there: dict[str, Any]) -> Run:
     names = ("experiment", "ablation", "setting", "scheme", "seed")
-    return Run(**{name: there[name] for name in names}, config=None).id
+    return Run(**{name: there[name] for name in names}, config=None)
 
 
 def _verified(folder: Path) -> dict[str, bytes]:
@@ -174,23 +163,12 @@ def _verified(folder: Path) -> dict[str, bytes]:
     return data
 
 
-def _make_way(place: Path) -> None:
-    """Remove a damaged record from its place; leave a sound one (another process was faster)."""
-    try:
-        _verified(place)
-    except Damaged:
-        # Renamed first, so that no moment shows half of it.
-        aside = place.parent / f".{place.name}.{secrets.token_hex(4)}.tmp"
-        os.rename(place, aside)
-        shutil.rmtree(aside, ignore_errors=True)
-
-
 def _json(value: object) -> bytes:
     return (json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False) + "\n").encode()
 
 
 def _plain(name: str, value: object) -> object:
-    """Turn a NumPy scalar into Python's own; refuse what JSON does not have."""
+    """Convert a NumPy scalar to a Python one; refuse NaN and infinity, which JSON does not have."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not np.isfinite(value):
         raise ValueError(f"summary figure {name!r} is {value}: use None for what was not reached.")
@@ -210,18 +188,3 @@ def _npz(arrays: dict[str, np.ndarray]) -> bytes:
     sink = io.BytesIO()
     np.savez_compressed(sink, **arrays)  # pyright: ignore[reportArgumentType]
     return sink.getvalue()
-
-
-def _write_flushed(path: Path, data: bytes) -> None:
-    with open(path, "xb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _flush_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -1,6 +1,6 @@
-"""Aggregate over seeds: the interquartile mean and percentile-bootstrap intervals.
+"""Statistics over seeds: the interquartile mean and percentile-bootstrap intervals.
 
-The data contract everywhere: axis 0 is the seed, all other axes are kept. The method is that of Agarwal et al.
+Everywhere axis 0 is the seed and all other axes are kept. The method is that of Agarwal et al.
 (2021, "Deep RL at the edge of the statistical precipice"): seeds are drawn with replacement within each stratum
 (scheme, task), never across strata, and the interval is the middle `level` of the resampled statistics.
 """
@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-_CHUNK = 1 << 22  # resampled numbers held at once (32 MB), so that long curves do not exhaust the memory
+_CHUNK = 1 << 22  # resampled numbers held at once (32 MB), because long curves would exhaust the memory
 
 
 class Statistic(Protocol):
@@ -22,9 +22,9 @@ class Statistic(Protocol):
 
 
 def iqm(x: np.ndarray, /, axis: int | None = None) -> np.ndarray:
-    """Average what is left when a quarter of the values is cut off at each end: the interquartile mean.
+    """Return the interquartile mean: the mean of the middle half of the values.
 
-    ⌊n/4⌋ values go at each end, as in scipy's `trim_mean(x, 0.25)`.
+    ⌊n/4⌋ values are cut off at each end, as in scipy's `trim_mean(x, 0.25)`.
 
     >>> float(iqm(np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 700.0])))
     3.5
@@ -47,9 +47,9 @@ def bootstrap_interval(
     resamples: int = 2000,
     seed: int = 0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Bound a statistic over seeds (axis 0) by the percentile bootstrap; all other axes are kept.
+    """Return the percentile-bootstrap interval of a statistic over seeds (axis 0).
 
-    One draw of seeds serves every column, so a curve's interval is that of whole curves.
+    Every column uses the same draw of seeds, because whole curves are resampled.
 
     >>> low, high = bootstrap_interval(np.array([1.0, 2.0, 3.0, 4.0]))
     >>> bool(1.0 <= low < 2.5 < high <= 4.0)
@@ -66,7 +66,7 @@ def stratified_interval(
     resamples: int = 2000,
     seed: int = 0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Bound a statistic of several groups of seeds, each resampled within itself.
+    """Return the interval of a statistic of several groups of seeds, each resampled within itself.
 
     `statistic` is given one array (resamples, seeds, …) per stratum and returns (resamples, …): e.g. the
     difference of two schemes' means, `lambda d: d[0].mean(1) - d[1].mean(1)`.

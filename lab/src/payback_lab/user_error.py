@@ -1,4 +1,4 @@
-"""The error for the person at the command line."""
+"""The error that a user can correct, printed in one sentence."""
 
 import errno
 from collections.abc import Iterator
@@ -6,21 +6,24 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-class Mistake(Exception):  # noqa: N818 - it names whose error it is
-    """Say in one sentence what is wrong, where, and what to do; the command line ends with status 2."""
+class UserError(Exception):
+    """Says in one sentence what is wrong, where, and what to do; the command line ends with status 2."""
+
+
+UserError = UserError  # the former name, for experiments/ and report/markdown.py until they use the new one
 
 
 @contextmanager
 def writing_to(out: Path) -> Iterator[None]:
-    """Turn what the operating system says about a folder that cannot be written into a `Mistake`."""
+    """Convert an OSError about a folder that cannot be written into a `UserError`."""
     try:
         yield
     except OSError as error:
         where = error.filename or out
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise Mistake(
+            raise UserError(
                 f"The disk of {out} is full: free some space or choose another --out, then give the same command "
                 "again; what was finished is kept."
             ) from error
         reason = error.strerror or str(error)
-        raise Mistake(f"{where} cannot be written ({reason}): choose another --out.") from error
+        raise UserError(f"{where} cannot be written ({reason}): choose another --out.") from error

@@ -1,5 +1,6 @@
 """A checkpoint comes back to the bit, or is refused in one sentence and left as it is."""
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,9 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from payback_lab.learners import checkpoint
 from payback_lab.learners.checkpoint import load_checkpoint, save_checkpoint
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 
 class Small(NamedTuple):
@@ -57,11 +57,10 @@ def test_a_later_checkpoint_takes_the_place_of_the_earlier(path: Path):
 
 
 def test_a_save_that_fails_leaves_the_earlier_one_and_nothing_else(path: Path, monkeypatch: pytest.MonkeyPatch):
-    def full(file, **arrays):
-        file.write(b"PK half of it")
+    def full(handle):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(checkpoint.np, "savez", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
         save_checkpoint(path, small(8), COLUMNS, ABOUT)
     monkeypatch.undo()
@@ -72,7 +71,7 @@ def test_a_save_that_fails_leaves_the_earlier_one_and_nothing_else(path: Path, m
 def refused(path: Path, like=None, about=None) -> str:
     """Load what must be refused; return the sentence. The file stays as it is."""
     before = path.read_bytes()
-    with pytest.raises(Mistake, match=r"^The checkpoint .*[^.]\.$") as caught:
+    with pytest.raises(UserError, match=r"^The checkpoint .*[^.]\.$") as caught:
         load_checkpoint(path, small() if like is None else like, ABOUT if about is None else about)
     assert path.read_bytes() == before
     return str(caught.value)
@@ -118,9 +117,9 @@ def test_a_flipped_byte_in_the_data_is_refused_or_means_nothing(path: Path):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
         try:
             assert bits(*load_checkpoint(path, small(), ABOUT)) == bits(small(7), COLUMNS)
-        except Mistake as mistake:
+        except UserError as error:
             refusals += 1
-            assert str(mistake) == f"The checkpoint {path} is damaged: delete it to begin this run again."  # noqa: PT017
+            assert str(error) == f"The checkpoint {path} is damaged: delete it to begin this run again."  # noqa: PT017
     assert refusals > 0.8 * place / 3
 
 

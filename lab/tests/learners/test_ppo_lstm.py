@@ -12,7 +12,7 @@ import pytest
 
 from payback_lab.learners.ppo.actor_critic import Parameters, act, initial_parameters
 from payback_lab.learners.ppo.config import PPO
-from payback_lab.learners.ppo.recurrence import HIDDEN, Memory
+from payback_lab.learners.ppo.lstm import HIDDEN, Memory
 from payback_lab.learners.ppo.update import Rollout, advantages, initial_learner, unflatten, update
 
 torch = pytest.importorskip("torch")

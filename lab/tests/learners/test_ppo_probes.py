@@ -13,12 +13,12 @@ import payback
 from payback_lab.learners.checkpoint import load_checkpoint, save_checkpoint
 from payback_lab.learners.ppo.actor_critic import act
 from payback_lab.learners.ppo.config import PPO
+from payback_lab.learners.ppo.lstm import HIDDEN, Memory
 from payback_lab.learners.ppo.play import evaluate, play
-from payback_lab.learners.ppo.recurrence import HIDDEN, Memory
 from payback_lab.learners.ppo.rollout import image_of
 from payback_lab.learners.ppo.train import Trainer, make_train
 from payback_lab.learners.ppo.update import unflatten
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 PROBES = SimpleNamespace(**runpy.run_path(str(Path(__file__).parent / "probes.py")))
 CONFIG = PPO(gamma=0.9, alpha=0.01, steps=32, batch=128, entropy_weight=0.003, learning_rate=4e-4)
@@ -135,6 +135,6 @@ def test_a_checkpoint_that_does_not_fit_is_refused_and_kept(trainer, tmp_path, d
             load_checkpoint(tmp_path / "none.npz", train, about)
         return
     word = {"cut": "damaged", "other run": "seed was 0, now 1", "other state": "version"}[damage]
-    with pytest.raises(Mistake, match=word):
+    with pytest.raises(UserError, match=word):
         load_checkpoint(path, train, about)
     assert path.read_bytes() == content

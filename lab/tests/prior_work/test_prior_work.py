@@ -20,7 +20,7 @@ from payback_lab.prior_work.problems import (
 from payback_lab.prior_work.summary import FILE, NOTES, Decided, as_markdown, as_rows, as_text, load, save
 from payback_lab.prior_work.table import GAMMA, SETTINGS, prior_table
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 EXPECTED = {
     "raw bonus": "✗✗✗✗✗✗",
     "Ng 1999": "✓○✗✗✓✓",
@@ -133,7 +133,7 @@ def test_the_command_saves_the_table(tmp_path, capsys) -> None:
 
 
 def test_the_committed_table_is_the_readmes_and_todays() -> None:
-    decided = load(ROOT / "results")
+    decided = load(ROOT / "lab" / "results")
     assert decided is not None
     assert decided.problems == 200
     assert as_markdown(decided.table) in (ROOT / "README.md").read_text(encoding="utf-8")

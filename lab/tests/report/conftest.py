@@ -1,11 +1,13 @@
 """A records folder of the fake experiment, all schemes and one ablation, written without running anything."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from payback_lab import records
 from payback_lab.methods import SCHEMES
+from payback_lab.report.summary import Summary, summarise
 
 MADE = {
     "created": "2026-01-02T03:04:05+00:00",
@@ -18,15 +20,37 @@ MADE = {
 }
 
 
-def fill(fake, out: Path, schemes: tuple[str, ...] = SCHEMES, seeds: int = 3, steps: int = 600) -> None:
-    from fake_experiment import fake_result
+@pytest.fixture(scope="session")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The records, written once; for reading only."""
+    out = tmp_path_factory.mktemp("written")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parents[1]))
+        from fake_experiment import EXPERIMENT, fake_result
 
-    for ablation in (None, "slow"):
-        for run in fake.plan(schemes, seeds, (), steps, ablation):
-            records.write(out, run, fake_result(run), fake.learner_version, MADE)
+        for ablation in (None, "slow"):
+            for run in EXPERIMENT.plan(SCHEMES, 3, (), 600, ablation):
+                records.write(out, run, fake_result(run), EXPERIMENT.learner_version, MADE)
+    return out
+
+
+@pytest.fixture(scope="session")
+def found(written: Path) -> dict[str, records.Record]:
+    """The records read back, by run id."""
+    return {record.run.id: record for record in map(records.read, records.folders(written))}
+
+
+@pytest.fixture(scope="session")
+def summary(found: dict[str, records.Record]) -> Summary:
+    """Their summary; tests change copies of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parents[1]))
+        from fake_experiment import EXPERIMENT
+
+        return summarise(EXPERIMENT, found)
 
 
 @pytest.fixture
-def runs(fake, tmp_path: Path) -> Path:
-    fill(fake, tmp_path / "runs")
-    return tmp_path / "runs"
+def runs(fake, written: Path, tmp_path: Path) -> Path:
+    """A copy of the records that a test may change, with the fake experiment on the command line."""
+    return Path(shutil.copytree(written, tmp_path / "runs"))

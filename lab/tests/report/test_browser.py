@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from payback_lab.methods import TITLES
-from payback_lab.report import making
+from payback_lab.report.command import report as write_report
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -36,7 +36,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
                 records.write(out, run, fake_result(run), 3, {"command": "payback-lab run fake"})
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(experiments, "MODULES", {"fake": "fake_experiment"})
-            assert making.make(out, out / "none", False, Console(quiet=True)) == 0
+            assert write_report(out, out / "none", False, Console(quiet=True)) == 0
         yield out / "report.html"
     finally:
         sys.path.remove(here)

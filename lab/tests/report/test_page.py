@@ -3,24 +3,15 @@
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-import pytest
 
-from payback_lab import records
 from payback_lab.prior_work.summary import Text
 from payback_lab.report.page import json_in_html, page
-from payback_lab.report.summary import Summary, summarise
+from payback_lab.report.summary import Summary
 from payback_lab.running.plan import Claim
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
-
-
-@pytest.fixture
-def summary(fake, runs: Path) -> Summary:
-    found = {folder.relative_to(runs).as_posix(): records.read(folder) for folder in records.folders(runs)}
-    return summarise(fake, found)
 
 
 def test_the_page_shows_what_was_asked_for(summary: Summary) -> None:

@@ -12,7 +12,7 @@ from payback_lab.report.claims import line, page
 from payback_lab.report.readme import CONVERGED, table, verdicts
 from payback_lab.report.readme_doorkey import tables
 from payback_lab.report.reproduction import filled
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "lab" / "results"
@@ -50,7 +50,7 @@ def test_the_pages_are_filled_from_the_committed_results():
 
 
 def test_a_page_without_a_place_is_refused():
-    with pytest.raises(Mistake, match="no place for table of cliff"):
+    with pytest.raises(UserError, match="no place for table of cliff"):
         readme.filled("# Nothing here", RESULTS)
 
 

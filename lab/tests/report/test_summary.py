@@ -9,17 +9,13 @@ import pytest
 from rich.console import Console
 
 from payback_lab import experiments, records
-from payback_lab.report import making
-from payback_lab.report import store as storage
-from payback_lab.report.charts import Charts
+from payback_lab.report import store
+from payback_lab.report.charts.collection import Charts
+from payback_lab.report.command import report
 from payback_lab.report.page import page
-from payback_lab.report.summary import Summary, summarise, thin
+from payback_lab.report.summary import Summary, thin
 from payback_lab.running.plan import Claim
-from payback_lab.user_error import Mistake
-
-
-def read(out: Path) -> dict[str, records.Record]:
-    return {folder.relative_to(out).as_posix(): records.read(folder) for folder in records.folders(out)}
+from payback_lab.user_error import UserError
 
 
 def test_thinning_keeps_the_mean_and_bounds_the_points() -> None:
@@ -33,8 +29,7 @@ def test_thinning_keeps_the_mean_and_bounds_the_points() -> None:
     assert thin(np.arange(251.0), points=250).tolist()[-1] == 250.0  # the last block is a single episode
 
 
-def test_a_summary_holds_the_groups_and_decides_on_full_curves(fake, runs: Path) -> None:
-    summary = summarise(fake, read(runs))
+def test_a_summary_holds_the_groups_and_decides_on_full_curves(summary: Summary) -> None:
     assert [group.name for group in summary.groups] == ["fake", "fake+slow"]
     assert summary.fields["episodes"] == "How many episodes are trained."
     plain, slow = summary.groups
@@ -47,10 +42,9 @@ def test_a_summary_holds_the_groups_and_decides_on_full_curves(fake, runs: Path)
     assert summary.claims[0].here == "6 of 6"
 
 
-def test_a_summary_read_back_gives_the_same_page(fake, runs: Path, tmp_path: Path) -> None:
-    summary = summarise(fake, read(runs))
-    storage.save(tmp_path / "results", summary)
-    (again,) = storage.load(tmp_path / "results")
+def test_a_summary_read_back_gives_the_same_page(summary: Summary, tmp_path: Path) -> None:
+    store.save(tmp_path / "results", summary)
+    (again,) = store.load(tmp_path / "results")
     assert page([again])[0] == page([summary])[0]
     size = sum(path.stat().st_size for path in (tmp_path / "results").rglob("*"))
     assert size < 200_000, size
@@ -58,12 +52,12 @@ def test_a_summary_read_back_gives_the_same_page(fake, runs: Path, tmp_path: Pat
 
 def test_report_from_runs_and_from_summaries(fake, runs: Path, tmp_path: Path) -> None:
     console, results = Console(quiet=True), tmp_path / "results"
-    assert making.make(runs, results, True, console) == 0
+    assert report(runs, results, True, console) == 0
     made = (runs / "report.html").read_text()
     figures = {path.name for path in (runs / "figures").iterdir()}
     assert {"fake-return.svg", "fake-return.png", "fake-policies.svg", "fake-grid.svg"} <= figures
     # Elsewhere, with nothing but the committed summaries:
-    assert making.make(tmp_path / "empty", results, False, console) == 0
+    assert report(tmp_path / "empty", results, False, console) == 0
     assert (tmp_path / "empty/report.html").read_text() == made
     assert {path.name for path in (tmp_path / "empty/figures").iterdir()} == figures
 
@@ -72,7 +66,7 @@ def test_damaged_runs_are_named_and_left_out(fake, runs: Path, tmp_path: Path, m
     monkeypatch.setattr(Charts, "save", lambda *_: [])
     (runs / "fake/none/seed1/summary.json").write_text("{}")
     console = Console(record=True, quiet=False, width=200, file=(tmp_path / "log").open("w"))
-    assert making.make(runs, tmp_path / "none", False, console) == 1
+    assert report(runs, tmp_path / "none", False, console) == 1
     console.file.close()
     assert "none/seed1 is damaged (summary.json is not what was written" in console.export_text()
     assert "2 to 3 seeds" in (runs / "report.html").read_text()
@@ -83,32 +77,38 @@ def test_runs_of_different_configs_are_not_averaged(fake, runs: Path) -> None:
 
     run = replace(fake.plan(("none",), 1, (), 50, None)[0], seed=9, config=FakeConfig(episodes=50))
     records.write(runs, run, fake_result(run), fake.learner_version, {})
-    with pytest.raises(Mistake, match=r"seed0 and fake/none/seed9 were made with a different config"):
-        making.make(runs, runs / "none", False, Console(quiet=True))
+    with pytest.raises(UserError, match=r"seed0 and fake/none/seed9 were made with a different config"):
+        report(runs, runs / "none", False, Console(quiet=True))
+
+
+def test_a_folder_that_was_moved_is_refused(runs: Path) -> None:
+    (runs / "fake/none/seed1").rename(runs / "fake/none/seed7")
+    with pytest.raises(UserError, match=r"none/seed7 holds the run fake/none/seed1: move it there"):
+        report(runs, runs / "none", False, Console(quiet=True))
 
 
 def test_nothing_to_report_is_one_sentence(fake, tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match=r"no runs in .* and no summaries in .*: start with"):
-        making.make(tmp_path / "runs", tmp_path / "results", False, Console(quiet=True))
+    with pytest.raises(UserError, match=r"no runs in .* and no summaries in .*: start with"):
+        report(tmp_path / "runs", tmp_path / "results", False, Console(quiet=True))
 
 
-def test_summaries_are_not_made_from_summaries(fake, runs: Path, tmp_path: Path) -> None:
-    storage.save(tmp_path / "results", summarise(fake, read(runs)))
-    with pytest.raises(Mistake, match="needs full runs"):
-        making.make(tmp_path / "empty", tmp_path / "results", True, Console(quiet=True))
+def test_summaries_are_not_made_from_summaries(fake, summary: Summary, tmp_path: Path) -> None:
+    store.save(tmp_path / "results", summary)
+    with pytest.raises(UserError, match="needs full runs"):
+        report(tmp_path / "empty", tmp_path / "results", True, Console(quiet=True))
 
 
 @pytest.mark.parametrize("name", ["summary.json", "curves.parquet", "policies.parquet"])
 @pytest.mark.parametrize("text", ["", "{}", '{"groups": 3}'])
-def test_a_broken_summary_is_named(fake, runs: Path, tmp_path: Path, name: str, text: str) -> None:
-    storage.save(tmp_path, summarise(fake, read(runs)))
+def test_a_broken_summary_is_named(summary: Summary, tmp_path: Path, name: str, text: str) -> None:
+    store.save(tmp_path, summary)
     (tmp_path / "fake" / name).write_text(text)
-    with pytest.raises(Mistake, match=r"The summary in .*fake cannot be read"):
-        storage.load(tmp_path)
+    with pytest.raises(UserError, match=r"The summary in .*fake cannot be read"):
+        store.load(tmp_path)
 
 
-def test_summaries_name_no_machine(fake, runs: Path, tmp_path: Path) -> None:
-    storage.save(tmp_path / "results", summarise(fake, read(runs)))
+def test_summaries_name_no_machine(summary: Summary, tmp_path: Path) -> None:
+    store.save(tmp_path / "results", summary)
     text = (tmp_path / "results/fake/summary.json").read_text()
     assert str(tmp_path) not in text
     assert json.loads(text)["groups"][0]["made"]["commands"] == ["payback-lab run fake"]
@@ -116,16 +116,15 @@ def test_summaries_name_no_machine(fake, runs: Path, tmp_path: Path) -> None:
 
 def test_an_unknown_experiment_in_the_records_is_one_sentence(fake, runs: Path, monkeypatch) -> None:
     monkeypatch.setattr(experiments, "MODULES", {"cliff": "payback_lab.experiments.cliff.experiment"})
-    with pytest.raises(Mistake, match='no experiment "fake"'):
-        making.make(runs, runs / "none", False, Console(quiet=True))
+    with pytest.raises(UserError, match='no experiment "fake"'):
+        report(runs, runs / "none", False, Console(quiet=True))
 
 
-def test_films_come_back_from_the_files(fake, runs: Path, tmp_path: Path) -> None:
-    made = summarise(fake, read(runs))
+def test_films_come_back_from_the_files(summary: Summary, tmp_path: Path) -> None:
     film = {"x": np.array([1, 2, 2]), "time": np.arange(3)}
-    group = replace(made.groups[0], films={"none": film, "im": {name: part[:2] for name, part in film.items()}})
-    storage.save(tmp_path / "results", replace(made, groups=(group, *made.groups[1:])))
-    (back,) = storage.load(tmp_path / "results")
+    group = replace(summary.groups[0], films={"none": film, "im": {name: part[:2] for name, part in film.items()}})
+    store.save(tmp_path / "results", replace(summary, groups=(group, *summary.groups[1:])))
+    (back,) = store.load(tmp_path / "results")
     assert list(back.groups[0].films) == ["none", "im"]
     assert not back.groups[1].films
     np.testing.assert_array_equal(back.groups[0].films["none"]["x"], [1, 2, 2])
@@ -143,9 +142,8 @@ def cut_short(full: Summary) -> Summary:
     return replace(full, groups=(replace(group, x=group.x[:50], curves=curves),))
 
 
-def test_runs_cut_short_are_drawn_beside_the_full_ones(fake, runs: Path) -> None:
-    full = summarise(fake, read(runs))
-    group = full.groups[0]
+def test_runs_cut_short_are_drawn_beside_the_full_ones(summary: Summary) -> None:
+    full, group = summary, summary.groups[0]
     _, charts = page([cut_short(full)], [full])
     beside = charts.content()["data"][f"{group.name}-return.beside"]
     assert beside
@@ -153,8 +151,8 @@ def test_runs_cut_short_are_drawn_beside_the_full_ones(fake, runs: Path) -> None
     assert page([full], [full])[1].content()["data"][f"{group.name}-return.beside"] == []
 
 
-def test_runs_cut_short_leave_the_verdicts_to_the_full_ones(fake, runs: Path) -> None:
-    full = replace(summarise(fake, read(runs)), claims=(Claim("", "Decided in full.", "", "", "holds"),))
+def test_runs_cut_short_leave_the_verdicts_to_the_full_ones(summary: Summary) -> None:
+    full = replace(summary, claims=(Claim("", "Decided in full.", "", "", "holds"),))
     short = replace(cut_short(full), claims=(Claim("", "Open.", "", "", "undecided"),))
     for shown, committed, words, elsewhere in (
         (short, [full], "Decided in full.", True),

@@ -94,6 +94,6 @@ def test_numbers_are_short(value: float, text: str) -> None:
 
 def test_figures_against_the_delay_leave_out_what_has_none() -> None:
     runs = [*group().runs, {"scheme": "im", "seed": 0, "greedy_return": 1}]
-    rows = tables.delay_rows(group(runs=runs), "greedy_return", {"none": 3.0}, {"none": "No IM"})
+    rows = tables.delay_rows(group(runs=runs), "greedy_return", {"none": 3.0})
     assert {row["scheme"] for row in rows} == {"none"}
-    assert {(row["delay"], row["title"]) for row in rows} == {(3.0, "No IM")}
+    assert {(row["delay"], row["title"]) for row in rows} == {(3.0, "no IM")}

@@ -11,7 +11,7 @@ import pytest
 from payback_lab import records
 from payback_lab.running import local
 from payback_lab.running.task import ONE_THREAD, Task
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 
 def tasks(fake, out: Path, *schemes: str, seeds: int = 1) -> list[Task]:
@@ -63,7 +63,7 @@ def test_an_exception_is_told_and_the_others_finish(fake, tmp_path: Path, monkey
 
 def test_a_folder_that_cannot_be_written_stops_everything(fake, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(Mistake, match="cannot be written"):
+    with pytest.raises(UserError, match="cannot be written"):
         list(local.events(tasks(fake, tmp_path / "file", "none"), workers=1))
 
 

@@ -8,9 +8,9 @@ from payback_lab import records
 from payback_lab.running import local
 from payback_lab.running import ray as ray_engine
 from payback_lab.running.task import Task
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
-ray = pytest.importorskip("ray", reason='Ray is not installed: pip install "payback[ray]"')
+ray = pytest.importorskip("ray", reason='Ray is not installed: pip install "payback-lab[ray]"')
 pytestmark = [
     pytest.mark.timeout(180),
     # Ray leaves pipes and sockets to the garbage collector when its test cluster stops.
@@ -59,5 +59,5 @@ def test_two_nodes_make_the_records_that_local_processes_make(
 
 
 def test_no_cluster_there_is_one_sentence(fake, tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match=r"127\.0\.0\.1:1"):
+    with pytest.raises(UserError, match=r"127\.0\.0\.1:1"):
         list(ray_engine.events(tasks(fake, tmp_path, ("none",)), None, "127.0.0.1:1"))

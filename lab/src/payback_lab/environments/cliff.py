@@ -1,15 +1,14 @@
-"""Cliff walking (`sec:cw`, `sec:lw`): cross a grid along a cliff, without slipping, in few moves.
+"""Cliff walking (`sec:cw`, `sec:lw`): reach the goal along a cliff in few moves; moves never slip.
 
     . . . . . . . . . . . .
     . . . . . . . . . . . .
     . . . . . . . . . . . .
     S # # # # # # # # # # G        # cliff: −100 and the end; G: +100 and the end; every other move: −1
 
-Departs from Gymnasium's CliffWalking as the paper does: there the cliff sends the walker back to S, the goal
-pays −1, and nothing stops a walker that never arrives.
+It differs from Gymnasium's CliffWalking as the paper's does: there the cliff sends the agent back to S, the goal pays
+−1, and there is no time limit.
 
-The rules are a table, built with NumPy; `step` looks a move up in it, and is as good under `jit` once the
-table's arrays are JAX arrays.
+The rules are a NumPy table in which `step` looks a move up; with the table as JAX arrays it works under `jit`.
 """
 
 from collections import deque
@@ -51,7 +50,7 @@ class Cliff(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """Hold what each move does: three arrays (cells, actions)."""
+    """Hold the outcome of every move: three arrays (cells, actions)."""
 
     cell: Any
     """The next cell; a move against the edge stays."""
@@ -80,7 +79,7 @@ def moves(cliff: Cliff) -> Moves:
 
 
 def step(table: Moves, limit: int, cell: Any, time: Any, action: Any) -> tuple[Any, Any, Any, Any]:
-    """Make one move at `time` (0 for an episode's first); return next cell, reward, terminated, truncated.
+    """Take one move at `time` (0 for the first of an episode); return next cell, reward, terminated, truncated.
 
     Arguments may be single numbers or arrays of one shape, NumPy or JAX (then `table` too).
 
@@ -97,7 +96,7 @@ def step(table: Moves, limit: int, cell: Any, time: Any, action: Any) -> tuple[A
 def shortest_path(cliff: Cliff) -> list[int]:
     """Find the cells of a shortest path from start to goal, both included, by breadth-first search.
 
-    It hugs the cliff: 13 moves on the 4×12 grid, 51 on the 4×50 one.
+    It runs along the cliff: 13 moves on the 4×12 grid, 51 on the 4×50 one.
 
     >>> len(shortest_path(Cliff())) - 1, len(shortest_path(Cliff(columns=50, limit=100))) - 1
     (13, 51)

@@ -3,7 +3,7 @@
 import importlib
 
 from payback_lab.running.plan import Experiment
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 MODULES = {
     "cliff": "payback_lab.experiments.cliff.experiment",
@@ -19,8 +19,8 @@ def load(name: str) -> Experiment:
 
     >>> load("clif")
     Traceback (most recent call last):
-    payback_lab.user_error.Mistake: There is no experiment "clif": choose one of cliff, long-cliff, doorkey, ...
+    payback_lab.user_error.UserError: There is no experiment "clif": choose one of cliff, long-cliff, doorkey, ...
     """
     if name not in MODULES:
-        raise Mistake(f'There is no experiment "{name}": choose one of {", ".join(MODULES)}.')
+        raise UserError(f'There is no experiment "{name}": choose one of {", ".join(MODULES)}.')
     return importlib.import_module(MODULES[name]).EXPERIMENT

@@ -1,1 +1,1 @@
-"""The paper's intrinsic rewards F, as pure functions; the core shapes what they return."""
+"""The paper's intrinsic rewards F, as pure functions; the library's transforms shape them."""

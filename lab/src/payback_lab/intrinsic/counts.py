@@ -1,11 +1,11 @@
-"""The bonus of DoorKey: a place seen before in this episode pays less with each visit (`tabular_im`)."""
+"""The bonus of DoorKey: α divided by the number of visits to a place in this episode (`tabular_im`)."""
 
 import jax
 import jax.numpy as jnp
 
 
 def first_visit(cell: jax.Array, cells: int) -> jax.Array:
-    """Begin to count at the start of episodes: where the agent is put is visited once; int32 (…, cells).
+    """Start counting visits at the start of episodes, where the first cell counts once; int32 (…, cells).
 
     >>> first_visit(jnp.array([2, 0]), 3).tolist()
     [[0, 0, 1], [1, 0, 0]]
@@ -14,11 +14,11 @@ def first_visit(cell: jax.Array, cells: int) -> jax.Array:
 
 
 def visit(counts: jax.Array, cell: jax.Array, alpha: float) -> tuple[jax.Array, jax.Array]:
-    """Pay for arriving at a cell, less with each visit: F_t = α / n(s_{t+1})  (`tabular_im`).
+    """Count a visit and return the bonus F_t = α / n(s_{t+1})  (`tabular_im`).
 
-    n counts the visits in this episode to (x, y, carrying the key), the present one included, so that the
-    first pays α. The paper words it "previously visited"; its own example (1, 1/2, 1/3, …) includes the
-    present visit. The place where an episode starts has been visited once, without pay.
+    n counts the visits in this episode to (x, y, carrying the key), the present one included: the first pays α. The
+    paper says "previously visited", but its own example (1, 1/2, 1/3, …) includes the present visit. The cell where an
+    episode starts has been visited once, without a bonus.
 
     >>> counts, bonus = visit(first_visit(jnp.array([0]), 3), jnp.array([2]), alpha=0.5)
     >>> counts, bonus = visit(counts, jnp.array([2]), alpha=0.5)
@@ -32,5 +32,5 @@ def visit(counts: jax.Array, cell: jax.Array, alpha: float) -> tuple[jax.Array, 
 
 
 def _at(cell: jax.Array, cells: int) -> jax.Array:
-    # A comparison over all cells: on a CPU it beats a scatter of a few indices by far.
+    # A comparison with all cells, because on a CPU it is much faster than scattering a few indices.
     return jnp.arange(cells) == cell[..., None]

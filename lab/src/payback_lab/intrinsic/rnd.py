@@ -1,14 +1,14 @@
-"""Random network distillation (Burda 2018; `sec:cw`): a state is new while a network has not learnt it.
+"""Random network distillation (Burda 2018; `sec:cw`): a state is novel while a network cannot predict its features.
 
     error = mean_k (predictor_k(s') − target_k(s'))²,   F_t = scale · error
 
-The target is a fixed random network, the predictor one of the same shape that takes one Adam step on `error`
-at every transition; the reward is the error before that step. Both see the cell as a one-hot vector, so the
-target is a table of its outputs and the first layer of the predictor is a row of its weights.
+The target is a fixed random network; the predictor has the same shape and takes one Adam step on `error` at every
+transition. The reward is the error before that step. Both networks see the cell as a one-hot vector: the target is
+therefore a table of its outputs, and the predictor's first layer is a look-up of one row of weights.
 
-The gradient is written out by hand: the network is so small that a step's cost is Adam's pass over all
-weights (a weight without gradient still moves while its mean dies away), and this form leaves nothing else to
-pay for. The tests hold it against PyTorch's autograd and Adam. All functions are for one run; `vmap` for more.
+The gradient is written out by hand, because the network is so small that Adam's pass over all weights (a weight without
+gradient still moves while its mean decays) should be the only cost of a step. The tests compare it with PyTorch's
+autograd and Adam. All functions are for one run; `vmap` them for more.
 """
 
 import math
@@ -29,7 +29,7 @@ class Rnd(NamedTuple):
     """Hold one run's distillation."""
 
     target: jax.Array
-    """(cells, outputs): what the fixed network says of every cell."""
+    """(cells, outputs): the fixed network's output for every cell."""
     predictor: Layers
     """The trained network."""
     mean: Layers
@@ -63,7 +63,7 @@ def update(state: Rnd, cell: jax.Array, rate: float) -> tuple[Rnd, jax.Array]:
 
 def _layers(key: jax.Array, sizes: tuple[int, ...]) -> Layers:
     shapes = [(inputs + 1, outputs) for inputs, outputs in pairwise(sizes)]
-    # One draw for all of them: drawing twelve times makes twelve programs to compile.
+    # One draw for all layers, because twelve draws would be twelve programs to compile.
     draws = jax.random.uniform(key, (sum(map(math.prod, shapes)),), minval=-1, maxval=1)
     layers, at = [], 0
     for rows, columns in shapes:
@@ -74,7 +74,7 @@ def _layers(key: jax.Array, sizes: tuple[int, ...]) -> Layers:
 
 
 def _predict(layers: Layers, cell: jax.Array) -> tuple[list[jax.Array], jax.Array]:
-    """Return what enters each layer but the first, and the output."""
+    """Return the input of each layer but the first, and the output."""
     (weights, biases), *rest = layers
     x, entered = weights[cell] + biases, []
     for weights, biases in rest:
@@ -84,7 +84,7 @@ def _predict(layers: Layers, cell: jax.Array) -> tuple[list[jax.Array], jax.Arra
 
 
 def _gradient(layers: Layers, cell: jax.Array, entered: list[jax.Array], upstream: jax.Array) -> Layers:
-    """Carry ∂error/∂output back through the layers."""
+    """Backpropagate ∂error/∂output through the layers."""
     gradient = []
     for (weights, _), x in zip(layers[:0:-1], entered[::-1], strict=True):
         gradient.append((x[:, None] * upstream[None, :], upstream))
@@ -97,7 +97,7 @@ def _gradient(layers: Layers, cell: jax.Array, entered: list[jax.Array], upstrea
 def _adam(state: Rnd, gradient: Layers, rate: float) -> Rnd:
     """Take one Adam step: w ← w − rate · (m/(1−β₁ⁿ)) / (√(v/(1−β₂ⁿ)) + ε)."""
     updates = state.updates + 1
-    # 1 − βⁿ by expm1: in float32 the plain form loses four digits at n = 1.
+    # 1 − βⁿ by expm1, because in float32 the plain difference loses four digits at n = 1.
     n = updates.astype(jnp.float32)
     size = rate / -jnp.expm1(n * jnp.log(DECAY_MEAN))
     root = jax.lax.rsqrt(-jnp.expm1(n * jnp.log(DECAY_SQUARE)))

@@ -1,1 +1,1 @@
-"""The paper's learners: `make_train(config, scheme)` gives the function that trains."""
+"""The paper's learners, each with a `make_train` that returns the functions to train with."""

@@ -1,1 +1,1 @@
-"""The paper's table of prior methods, decided by machine."""
+"""The paper's table of prior methods, decided by an exact solver."""

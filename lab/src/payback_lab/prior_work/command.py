@@ -1,4 +1,4 @@
-"""`payback-lab prior-work`: the paper's table of prior methods, decided on the spot."""
+"""`payback-lab prior-work`: decide the paper's table of prior methods and print it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Neighbours that need critics: what they add is measured against learned values, not against the reward alone."""
+"""Prior methods that need critics: what they add depends on learned values, not on the reward alone."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from payback.core.arrays import Array, namespace
 
 
 def bias_choice(q: Array, phi: Array, xi: float) -> Array:
-    """Score actions by the environment's own values and a fading piece of advice (PIES, Behboudian et al. 2022).
+    """Score actions by the environment's own values and by advice that fades out (PIES, Behboudian et al. 2022).
 
         act by argmax_a Q(s,a) − ξΦ(s,a),   ξ → 0
 
-    Q is learned from the environment's reward alone; Φ as in `advise`, so −Φ is the advice's own value. The optimal
-    policies are kept in the limit, ξ = 0: then nothing is left of the advice.
+    Q is learned from the environment's reward alone; −Φ is the value of the advice. The optimal policies are preserved
+    only at ξ = 0, where nothing is left of the advice.
 
     >>> import numpy as np
     >>> bias_choice(np.array([1.0, 0.9]), np.array([0.0, -1.0]), xi=0.5)
@@ -56,12 +56,12 @@ def keep_preference(
 
 
 def approach_preference(reward: Array, kept: Array, share: float) -> Array:
-    """Do only a share of what ADOPS changes, all of it at last (ADOPES, Forbes et al. 2025).
+    """Apply only a share of what ADOPS changes, in the end all of it (ADOPES, Forbes et al. 2025).
 
         F' = F + c·F₂,   F₂ = `keep_preference`(F, …) − F,   c → 1
 
     c is 0 at first, so that the raw bonus explores, and grows by the same step after every rollout. The optimal
-    policies are kept in the limit, c = 1, and there as far as ADOPS keeps them. Second-hand: it is defined in a
+    policies are preserved only at c = 1, and there as far as ADOPS preserves them. Second-hand: it is defined in a
     co-author's code (github.com/lyonva/bad-apple), not in a text that we could read.
 
     >>> import numpy as np

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,23 +16,35 @@ Build = Callable[[Problem, float, Solution], Shaping]
 """(problem, γ, its values without shaping) → what the method adds."""
 
 
-class Method(NamedTuple):
-    """A row of the table."""
+@dataclass(frozen=True)
+class Method:
+    """Describe a row of the table."""
 
     name: str
-    takes: str
-    """"potential" or "bonus"."""
-    build: Build
+    takes: Literal["potential", "bonus"]
+    """What the method turns into shaping."""
+    build: Build | None
+    """The shaping as the paper of the method has it; None where an exact solver has nothing to decide."""
     condition: str = ""
-    """Under which the method preserves what it does not preserve as it stands."""
+    """The condition under which the method preserves the optimal policies, if it does not do so without one."""
     conditioned: Build | None = None
+    """The shaping under that condition."""
     only: tuple[str, ...] = ()
     """The settings it can be applied to, if not all."""
+    plug_and_play: bool = False
+    """Whether it takes any reward as it comes; stated, not computed."""
+    repays: bool = False
+    """Whether what it adds is settled later in the episode: endless problems are then decided over histories that
+    reach the absorbing state."""
+    advice_weight: float | None = None
+    """ξ of a method that adds nothing to the reward and chooses actions by Q − ξΦ; None for all others."""
+    undecided: str = ""
+    """Why no cell is decided, where `build` is None."""
 
 
 @dataclass(frozen=True)
 class _Potential:
-    """γΦ_{t+1} − Φ_t in its variants."""
+    """Build the variants of γΦ_{t+1} − Φ_t."""
 
     zeroed: bool = False
     """Φ = 0 after the last step."""
@@ -43,7 +55,7 @@ class _Potential:
 
     def __call__(self, problem: Problem, gamma: float, plain: Solution) -> Shaping:
         mdp, phi = problem.mdp, problem.potential
-        of_action = getattr(problem, "name", "").startswith("action")
+        of_action = problem.of_action
 
         def bonus(history: History, is_last: bool) -> float:
             seen = seen_history(mdp, history)
@@ -61,12 +73,12 @@ class _Potential:
 
 
 def raw(problem: Problem, gamma: float, plain: Solution) -> Shaping:
-    """Add the bonus as it is. Also DPBA at Φ's fixed point: in expectation it pays R† itself."""
+    """Add the bonus unchanged. DPBA does the same at the fixed point of Φ, where it pays R† in expectation."""
     return Shaping(problem.bonus)
 
 
 def grm(delay: int) -> Build:
-    """Lend the bonus, and take it back after `delay` steps or at the end."""
+    """Lend the bonus; it is repaid after `delay` steps or at the end."""
 
     def build(problem: Problem, gamma: float, plain: Solution) -> Shaping:
         return Shaping(matched(problem.bonus, lambda t, i, N: float(t == min(i + delay, N - 1)), gamma))
@@ -75,7 +87,7 @@ def grm(delay: int) -> Build:
 
 
 def look_back(problem: Problem, gamma: float, plain: Solution) -> Shaping:
-    """Φ(s_t,a_t) − γ⁻¹Φ(s_{t−1},a_{t−1}): the last one is left over."""
+    """Add Φ(s_t,a_t) − γ⁻¹Φ(s_{t−1},a_{t−1}); the last Φ of an episode is never subtracted."""
     mdp, phi = problem.mdp, problem.potential
 
     def bonus(history: History, is_last: bool) -> float:
@@ -92,7 +104,7 @@ def _action(seen: History) -> Any:
 
 
 def look_back_settled(problem: Problem, gamma: float, plain: Solution) -> Shaping:
-    """Look-back whose last potential is taken back at the end: GRM with D = 1."""
+    """Look back, and subtract the last potential at the end: GRM with D = 1."""
     left = look_back(problem, gamma, plain).bonus
     assert left is not None
     mdp, phi = problem.mdp, problem.potential
@@ -105,7 +117,7 @@ def look_back_settled(problem: Problem, gamma: float, plain: Solution) -> Shapin
 
 
 def frequencies(zeroed: bool) -> Build:
-    """Goyal's potential: of how often each action was taken."""
+    """Add Goyal's potential, a function of how often each action was taken."""
 
     def build(problem: Problem, gamma: float, plain: Solution) -> Shaping:
         def phi(seen: History) -> float:
@@ -134,7 +146,7 @@ def pies(xi: float) -> Build:
 
 
 def adops(share: float) -> Build:
-    """ADOPS with exact critics, or ADOPES, which does only a share of it: V_E, Q_E and V_I of the optimal policy."""
+    """Add what ADOPS adds with exact critics of the optimal policy (V_E, Q_E, V_I), or a share of it (ADOPES)."""
 
     def build(problem: Problem, gamma: float, plain: Solution) -> Shaping:
         changes = _adops_changes(problem, gamma, plain, share)
@@ -144,7 +156,7 @@ def adops(share: float) -> Build:
 
 
 def _adops_changes(problem: Problem, gamma: float, plain: Solution, share: float) -> dict[tuple[History, Any], float]:
-    """F' − F after every history, for every action, found from the end."""
+    """Return F' − F after every history, for every action, by backward induction."""
     mdp, changes = problem.mdp, {}
 
     def value(history: History) -> float:
@@ -178,25 +190,37 @@ def _without_reward(mdp: MDP) -> MDP:
 
 
 ZEROED = "Φ zeroed at the end"
+_OF_ACTIONS = ("action", "free end", "absorbing")
+_OBSERVED = ("absorbing", "free end", "action", "time", "history")
+_AT_ONE_TIME = _Potential(own_time=False)
+_ZEROED_AT_ONE_TIME = _Potential(zeroed=True, own_time=False)
+
+
+def _pies(xi: float, name: str) -> Method:
+    return Method(f"Behboudian 2022 (PIES), {name}", "bonus", pies(xi), plug_and_play=True, advice_weight=xi)
+
+
 METHODS = (
-    Method("raw bonus", "bonus", raw),
-    Method("Ng 1999", "potential", _Potential(own_time=False), ZEROED, _Potential(zeroed=True, own_time=False)),
-    Method("Wiewiora 2003, look-ahead", "potential", _Potential(own_time=False), "Φ added back to Q, zeroed at the end",
-           _Potential(zeroed=True, own_time=False, added_back=True), only=("action", "free end", "absorbing")),
+    Method("raw bonus", "bonus", raw, plug_and_play=True),
+    Method("Ng 1999", "potential", _AT_ONE_TIME, ZEROED, _ZEROED_AT_ONE_TIME),
+    Method("Wiewiora 2003, look-ahead", "potential", _AT_ONE_TIME, "Φ added back to Q, zeroed at the end",
+           _Potential(zeroed=True, own_time=False, added_back=True), only=_OF_ACTIONS),
     Method("Wiewiora 2003, look-back", "potential", look_back, "settled at the end (GRM, D = 1)", look_back_settled,
-           only=("action", "free end", "absorbing")),
+           only=_OF_ACTIONS, repays=True),
     Method("Devlin 2012", "potential", _Potential(), ZEROED, _Potential(zeroed=True)),
-    Method("Harutyunyan 2015 (DPBA)", "bonus", raw),
-    Method("Eck 2016", "potential", _Potential(own_time=False), ZEROED, _Potential(zeroed=True, own_time=False)),
-    Method("Grześ 2017", "potential", _Potential(zeroed=True, own_time=False)),
+    Method("Harutyunyan 2015 (DPBA)", "bonus", raw, plug_and_play=True),
+    Method("Eck 2016", "potential", _AT_ONE_TIME, ZEROED, _ZEROED_AT_ONE_TIME),
+    Method("Grześ 2017", "potential", _ZEROED_AT_ONE_TIME),
     Method("Goyal 2019", "potential", frequencies(zeroed=False), ZEROED, frequencies(zeroed=True),
            only=("free end", "history", "partial")),
-    Method("Behboudian 2022 (PIES), ξ = ½", "bonus", pies(0.5)),
-    Method("Behboudian 2022 (PIES), ξ = 0", "bonus", pies(0.0)),
-    Method("PBIM 2024", "bonus", grm(10**6)),
-    Method("GRM 2024, D = 1", "bonus", grm(1)),
-    Method("GRM 2024, D = 2", "bonus", grm(2)),
-    Method("ADOPS 2025", "bonus", adops(1.0), only=("absorbing", "free end", "action", "time", "history")),
-    Method("ADOPES 2025, c = ½", "bonus", adops(0.5), "c = 1 (ADOPS)", adops(1.0),
-           only=("absorbing", "free end", "action", "time", "history")),
+    _pies(0.5, "ξ = ½"),
+    _pies(0.0, "ξ = 0"),
+    Method("PBIM 2024", "bonus", grm(10**6), plug_and_play=True, repays=True),
+    Method("GRM 2024, D = 1", "bonus", grm(1), plug_and_play=True, repays=True),
+    Method("GRM 2024, D = 2", "bonus", grm(2), plug_and_play=True, repays=True),
+    Method("ADOPS 2025", "bonus", adops(1.0), only=_OBSERVED, plug_and_play=True, repays=True),
+    Method("ADOPES 2025, c = ½", "bonus", adops(0.5), "c = 1 (ADOPS)", adops(1.0), only=_OBSERVED,
+           plug_and_play=True, repays=True),
+    Method("Chen 2022 (EIPO)", "bonus", None,
+           undecided="a Lagrangian between two learned policies: nothing for an exact solver to decide"),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Small random decision problems on which methods of reward shaping are tried, and two that break raw bonuses."""
+"""Small random decision problems on which shaping methods are tried, and two on which a raw bonus fails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HORIZON = 4
 
 
 class Table:
-    """Random numbers by key: the same key has the same number, on any machine."""
+    """Return random numbers by key; the same key has the same number on every machine."""
 
     def __init__(self, seed: str) -> None:
         self.seed = seed
@@ -24,23 +24,24 @@ class Table:
     def __call__(self, *key: Any) -> float:
         """Return the number of a key."""
         if key not in self.known:
-            # Seeding with text is stable across processes, unlike hash().
+            # Seeded with text, because hash() differs between processes.
             self.known[key] = random.Random(f"{self.seed}|{key!r}").randint(-8, 8) / 4
         return self.known[key]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One decision problem with a bonus and a potential."""
+    """Hold one decision problem with a bonus and a potential."""
 
-    name: str
     mdp: MDP
     bonus: Callable[[History, bool], float]
     """F of a true history's last transition."""
     potential: Callable[[History, Any], float]
     """Φ of a seen history, and of the action chosen after it where Φ depends on actions (else None)."""
     frozen: Callable[[History, int], float]
-    """Φ of a seen history's last state, read with the clock at another time than its own."""
+    """Φ of the last state of a seen history, as if the time were another than its own."""
+    of_action: bool = False
+    """Whether Φ depends on the action that is chosen."""
 
 
 def free_end(seed: int) -> MDP:
@@ -62,7 +63,7 @@ def one_end(seed: int, hidden: bool = False) -> MDP:
 
 
 def loop() -> MDP:
-    """A loop beside an exit: a raw bonus for moving is collected for ever."""
+    """A loop with an exit: an agent with a raw bonus for moving never takes the exit."""
     return MDP(
         {
             "a": {"go": ((1, "b", 0.0),), "exit": ((1, "x", 1.0),)},
@@ -74,7 +75,7 @@ def loop() -> MDP:
 
 
 def advised_chain() -> MDP:
-    """A chain to a goal, in the manner of Behboudian's: bad advice pays for every step away from the goal."""
+    """A chain to a goal, similar to Behboudian's: bad advice rewards every step away from the goal."""
     back = {"a": "a", "b": "a", "c": "b"}
     on = {"a": "b", "b": "c", "c": "x"}
     return MDP({s: {"back": ((1, back[s], 0.0),), "on": ((1, on[s], float(on[s] == "x")),)} for s in on}, "a", HORIZON)

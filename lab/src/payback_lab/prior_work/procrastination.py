@@ -1,4 +1,4 @@
-"""When a visit-count bonus makes waiting worth more than walking on: the paper's inequality, and the exact answer."""
+"""When a visit-count bonus makes waiting better than walking on: the paper's inequality, and the exact answer."""
 
 from __future__ import annotations
 

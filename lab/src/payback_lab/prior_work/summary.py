@@ -1,15 +1,16 @@
-"""The decided table of prior work as a small file, and as text for a page: header, rows and notes."""
+"""The table of prior work as a file, and as text for a page: header, rows and notes."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from payback_lab.prior_work.table import PLUG_AND_PLAY, SETTINGS, Cell
+from payback_lab.atomic_write import write_file
+from payback_lab.prior_work.methods import METHODS
+from payback_lab.prior_work.table import SETTINGS, Cell
 
 FILE = Path("prior-work") / "table.json"
 """Where the table lies in a folder of summaries."""
@@ -76,8 +77,9 @@ def as_text(decided: Decided) -> Text:
 def as_rows(table: Table) -> tuple[list[str], list[list[str]]]:
     """Return the header and the rows of a table, as text."""
     header = ["method", *(TITLES[s] for s in SETTINGS), "plug-and-play"]
+    plug_and_play = {method.name for method in METHODS if method.plug_and_play}
     rows = [
-        [name, *(str(cells[s]) for s in SETTINGS), "✓" if name in PLUG_AND_PLAY else "✗"]
+        [name, *(str(cells[s]) for s in SETTINGS), "✓" if name in plug_and_play else "✗"]
         for name, cells in table.items()
     ]
     return header, rows
@@ -91,14 +93,11 @@ def as_markdown(table: Table) -> str:
 
 
 def save(folder: Path, decided: Decided) -> Path:
-    """Write a table below a folder of summaries, whole or not at all; return its path."""
+    """Write a table below a folder of summaries; return its path."""
     path = folder / FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
     cells = {name: {s: asdict(cell) for s, cell in cells.items()} for name, cells in decided.table.items()}
     stored = {"problems": decided.problems, "made": dict(decided.made), "table": cells}
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(part, path)
+    write_file(path, (json.dumps(stored, indent=1, ensure_ascii=False) + "\n").encode())
     return path
 
 

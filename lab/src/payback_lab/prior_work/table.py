@@ -1,7 +1,7 @@
-"""The paper's table of prior methods (fig. prior_table), decided by machine over random small decision problems.
+"""The paper's table of prior methods (fig. prior_table), decided on small random decision problems.
 
-A cell says whether the optimal actions are the same after every history, with and without the shaping: ✓ on all
-problems tried, ✗ with the first problem where they are not, ○ with the condition under which they are.
+A cell is ✓ if shaping leaves the optimal actions after every history unchanged in all problems tried; ✗ with the first
+problem where it does not; ○ with the condition under which it does.
 """
 
 from __future__ import annotations
@@ -29,16 +29,11 @@ from payback_lab.prior_work.problems import (
 SETTINGS = ("absorbing", "free end", "action", "time", "history", "partial")
 """Absorbing state (endless); episodes that end anywhere; Φ or F of actions, of time, of history; partly observed."""
 GAMMA = 0.9
-PLUG_AND_PLAY = {
-    "raw bonus", "Harutyunyan 2015 (DPBA)", "Behboudian 2022 (PIES), ξ = ½", "Behboudian 2022 (PIES), ξ = 0",
-    "PBIM 2024", "GRM 2024, D = 1", "GRM 2024, D = 2", "ADOPS 2025", "ADOPES 2025, c = ½",
-}  # fmt: skip
-"""Methods that take any reward as it comes; stated, not computed."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What was found for one method in one setting."""
+    """Hold the result of one method in one setting."""
 
     verdict: str
     """"✓", "✗", "○", or "–" where the method cannot be applied."""
@@ -66,14 +61,12 @@ def prior_table(problems: int = 200, progress: Callable[[str, int], None] | None
         found = _decide(setting, problems, progress)
         for method in METHODS:
             cells[method.name][setting] = found[method.name]
-    undecided = Cell("?", condition="a Lagrangian between two learned policies: nothing for an exact solver to decide")
-    cells["Chen 2022 (EIPO)"] = dict.fromkeys(SETTINGS, undecided)
     return cells
 
 
 def _decide(setting: str, problems: int, progress: Callable[[str, int], None] | None) -> dict[str, Cell]:
-    """Try every method of one setting on the same problems, dropping each variant when it is refuted."""
-    able = [m for m in METHODS if not m.only or setting in m.only]
+    """Try every method on the same problems of one setting; a variant is dropped once it has failed."""
+    able = [m for m in METHODS if m.build is not None and (not m.only or setting in m.only)]
     failures: dict[tuple[str, bool], tuple[str, str]] = {}
     instances = _absorbing_problems(problems) if setting == "absorbing" else _problems(setting, problems)
     count = 0
@@ -92,6 +85,8 @@ def _decide(setting: str, problems: int, progress: Callable[[str, int], None] | 
 
 
 def _cell(method: Method, able: bool, failures: dict[tuple[str, bool], tuple[str, str]], tried: int) -> Cell:
+    if method.build is None:
+        return Cell("?", condition=method.undecided)
     if not able:
         return Cell("–")
     failed = failures.get((method.name, False))
@@ -146,7 +141,7 @@ def _problem(setting: str, name: str, seed: int) -> Problem:
             return 0.0
         key: dict[str, tuple[Any, ...]] = {
             "action": (seen[-1], action), "time": (seen[-1], len(seen) // 2), "history": seen,
-            # What an agent believes is a function of all it has seen.
+            # A belief is a function of everything the agent has seen.
             "partial": seen,
         }  # fmt: skip
         return phi(*key.get(setting, (seen[-1],)))
@@ -154,11 +149,11 @@ def _problem(setting: str, name: str, seed: int) -> Problem:
     def frozen(seen: History, t: int) -> float:
         return phi(seen[-1], t) if setting == "time" and seen[-1] != "end" else potential(seen, None)
 
-    return Problem(f"{setting} {name}", mdp, bonus, potential, frozen)
+    return Problem(mdp, bonus, potential, frozen, of_action=setting == "action")
 
 
 def _absorbing_problems(count: int) -> Iterable[tuple[str, Attempt]]:
-    """Endless problems with one absorbing state, by value iteration; what is lent needs an end, so histories there."""
+    """Yield endless problems with one absorbing state: by value iteration, or over histories for methods that repay."""
     for k in range(count):
         P, R = absorbing(k)
         rng = np.random.default_rng([k, 8])
@@ -168,11 +163,11 @@ def _absorbing_problems(count: int) -> Iterable[tuple[str, Attempt]]:
         plain = solve(problem.mdp, GAMMA)
 
         def attempt(method: Method, conditioned: bool, k=k, P=P, R=R, F=F, phi=phi, p=problem, v=plain) -> str:
-            if method.name.startswith(("PBIM", "GRM", "ADOP")) or "look-back" in method.name:
+            if method.repays:
                 return _compare(p, v, method, conditioned)
             Q = optimal_values(P, R, GAMMA)
-            if "PIES" in method.name:
-                shaped = Q + (0.5 if "½" in method.name else 0.0) * optimal_values(P, F, GAMMA)
+            if method.advice_weight is not None:
+                shaped = Q + method.advice_weight * optimal_values(P, F, GAMMA)
             else:
                 added = F if method.takes == "bonus" else GAMMA * phi[None, None, :] - phi[:, None, None]
                 shaped = optimal_values(P, R + added, GAMMA)

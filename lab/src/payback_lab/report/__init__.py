@@ -1,8 +1,9 @@
 """The report: what was measured, beside what the paper says.
 
-summary.py   runs → one small Summary per experiment; stored in results/<experiment>/ and read back
+summary.py   runs → one small Summary per experiment
+store.py     summaries on disk: lab/results/<experiment>/, written, read back, and added to
 tables.py    Summary → numbers over seeds: curves, figures by scheme, policy maps, settings
-figures.py   numbers → charts of curves and final returns
-grids.py     numbers → charts of the grid and of the policies
-page.py      all of it → report.html and figures/
+charts/      numbers → charts
+page.py      all of it → report.html
+command.py   `payback-lab report`          docs.py   `payback-lab docs`
 """

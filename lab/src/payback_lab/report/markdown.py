@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 
 def rows(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
@@ -26,5 +26,5 @@ def placed(page: str, name: str, content: str) -> str:
     before, found, rest = page.partition(start)
     _, closed, after = rest.partition(end)
     if not (found and closed):
-        raise Mistake(f"The page has no place for {name}: put {start} and {end} around it.")
+        raise UserError(f"The page has no place for {name}: put {start} and {end} around it.")
     return f"{before}{start}\n\n{content}\n\n{end}{after}"

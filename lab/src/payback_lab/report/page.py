@@ -1,4 +1,4 @@
-"""Write report.html, one file that opens without a network, and figures/ beside it."""
+"""The page report.html: one file that opens without a network."""
 
 import json
 import re
@@ -11,18 +11,23 @@ import jinja2
 import vl_convert
 from markupsafe import Markup
 
-from payback_lab.methods import TITLES
+from payback_lab.methods import in_order, is_raw, title
 from payback_lab.policy import outcome
 from payback_lab.prior_work.summary import Text
-from payback_lab.report import rooms, tables
-from payback_lab.report.charts import Charts
-from payback_lab.report.figures import DELAYS, FINALS, LABELS, colour, known_first, titled
-from payback_lab.report.grids import NARROW, moves
+from payback_lab.report import tables
+from payback_lab.report.charts import doorkey
+from payback_lab.report.charts.cliff import NARROW, moves
+from payback_lab.report.charts.collection import Charts
+from payback_lab.report.charts.curves import LABELS
+from payback_lab.report.charts.final_figures import DELAYS, FINALS
+from payback_lab.report.charts.style import colour
 from payback_lab.report.summary import Group, Summary
-from payback_lab.running.plan import Claim
+from payback_lab.running.plan import Claim, GroupName
 from payback_lab.running.progress import duration
 
 HERE = Path(__file__).parent
+OTHER_MATCHINGS = "other-matchings"
+"""The label of groups that compare matchings, whose figures are drawn against the delay."""
 
 
 def page(
@@ -37,15 +42,14 @@ def page(
     full = {summary.experiment: summary for summary in committed}
     experiments = [_experiment(summary, charts, full.get(summary.experiment)) for summary in summaries]
     present = {run["scheme"] for summary in summaries for group in summary.groups for run in group.runs}
-    # Autoescape: whatever comes from records, summaries or experiments is text, never markup.
+    # Autoescape, because text from records, summaries or experiments must never become markup.
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string((HERE / "page.html").read_text())
     text = template.render(
         experiments=experiments,
         prior=prior,
         schemes=[
-            {"id": s, "title": titled(s), "colour": colour(s), "dashed": s.endswith("-raw")}
-            for s in known_first(sorted(present))
+            {"id": s, "title": title(s), "colour": colour(s), "dashed": is_raw(s)} for s in in_order(sorted(present))
         ],
         style=Markup((HERE / "page.css").read_text()),
         script=Markup((HERE / "page.js").read_text()),
@@ -61,13 +65,13 @@ def _library() -> str:
 
 
 def json_in_html(value: Any) -> str:
-    """Write JSON that may stand inside a script element: no text in it can end the element."""
+    """Write JSON for a script element; no text in it can end the element."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e").replace("\u2028", "\\u2028")
 
 
 def tally(claims: Sequence[Claim]) -> str:
-    """Count the verdicts in words; the ablations', and our own questions, apart.
+    """Count the verdicts in words; those on ablations and on our own questions are counted apart.
 
     >>> tally([Claim("", "", "", "", "holds"), Claim("", "", "", "", "undecided")])
     'Of 2 statements, 1 holds, 0 do not hold and 1 is undecided.'
@@ -87,12 +91,12 @@ def tally(claims: Sequence[Claim]) -> str:
 
 
 def _experiment(summary: Summary, charts: Charts, full: Summary | None) -> dict[str, Any]:
-    plain = [group for group in summary.groups if "+" not in group.name]
-    # With ablations alone there is still something to show first.
+    plain = [group for group in summary.groups if group.ablation is None]
+    # If there are only ablations, the first of them is shown as the main group.
     plain = plain or list(summary.groups[:1])
     longer = {group.name: group for group in full.groups} if full else {}
     mains = [_group(summary, group, charts, longer) for group in plain]
-    # The beginning of a run decides nothing that the whole of it does not decide better.
+    # Runs that were cut short leave the verdicts to the full ones.
     decided = full if full and any(main["beside"] for main in mains) else summary
     return {
         "anchor": summary.experiment,
@@ -111,7 +115,7 @@ def _experiment(summary: Summary, charts: Charts, full: Summary | None) -> dict[
 
 def _group(summary: Summary, group: Group, charts: Charts, full: Mapping[str, Group]) -> dict[str, Any]:
     beside = _longer(group, full.get(group.name))
-    schemes = known_first(list(dict.fromkeys(run["scheme"] for run in group.runs)))
+    schemes = in_order(list(dict.fromkeys(run["scheme"] for run in group.runs)))
     columns = [c for c in LABELS if all(c in curves for curves in group.curves.values()) and group.curves]
     keys = tables.figure_keys(group)
     runs = tables.by_scheme(group)
@@ -126,14 +130,14 @@ def _group(summary: Summary, group: Group, charts: Charts, full: Mapping[str, Gr
         "delays": [
             charts.delay(group, key)
             for key in ("sampled_length", "settled_step")
-            if "+other-matchings" in group.name and tables.delay_rows(group, key, DELAYS, TITLES)
+            if group.ablation == OTHER_MATCHINGS and tables.delay_rows(group, key, DELAYS)
         ],
         "policies": [_policy(group, scheme, charts) for scheme in schemes if scheme in group.policies],
         "film": _strips(group, schemes, charts),
         "wide": any(policy.action.shape[1] > NARROW for policy in group.policies.values()),
         "columns": [key.replace("_", " ") for key in keys],
         "rows": [
-            {"title": titled(s), "colour": colour(s), "seeds": len(runs[s]), "cells": cells}
+            {"title": title(s), "colour": colour(s), "seeds": len(runs[s]), "cells": cells}
             for s, cells in tables.figure_table(summary, group)
         ],
         "seeds": _span([len(of_scheme) for of_scheme in runs.values()]),
@@ -157,20 +161,22 @@ def heading(name: str) -> str:
     >>> heading("reach/s11-a0.02-g0.995-l0.95")
     'size = 11, α = 0.02, γ = 0.995, λ = 0.95'
     """
-    group, _, setting = name.partition("/")
+    group = GroupName.parse(name)
     letters = {"s": "size", "a": "α", "g": "γ", "l": "λ"}
-    words = re.sub(r"(^|-)([sagl])(?=[\d.])", lambda m: f"{', ' if m[1] else ''}{letters[m[2]]} = ", setting)
-    return ", ".join(filter(None, (group.partition("+")[2] or ("" if setting else group), words)))
+    words = re.sub(
+        r"(^|-)([sagl])(?=[\d.])", lambda m: f"{', ' if m[1] else ''}{letters[m[2]]} = ", group.setting or ""
+    )
+    return ", ".join(filter(None, (group.ablation, words))) or group.experiment
 
 
 def _strips(group: Group, schemes: Sequence[str], charts: Charts) -> Markup | None:
-    films = {titled(scheme): group.films[scheme] for scheme in schemes if scheme in group.films}
-    return Markup(charts.drawing(f"{group.name}-film", rooms.strips(films, group.config["size"]))) if films else None
+    films = {title(scheme): group.films[scheme] for scheme in schemes if scheme in group.films}
+    return Markup(charts.drawing(f"{group.name}-film", doorkey.strips(films, group.config["size"]))) if films else None
 
 
 def _room(summary: Summary, charts: Charts) -> Markup | None:
     films = [(film, group.config["size"]) for group in summary.groups for film in group.films.values()]
-    return Markup(charts.drawing(f"{summary.experiment}-room", rooms.picture(*films[0]))) if films else None
+    return Markup(charts.drawing(f"{summary.experiment}-room", doorkey.picture(*films[0]))) if films else None
 
 
 def _policy(group: Group, scheme: str, charts: Charts) -> dict[str, Any]:
@@ -179,7 +185,7 @@ def _policy(group: Group, scheme: str, charts: Charts) -> dict[str, Any]:
     return {
         "id": charts.policy(group, scheme),
         "scheme": scheme,
-        "title": titled(scheme),
+        "title": title(scheme),
         "outcome": outcome(policy.action),
         "range": f"{min(values):.3g} … {max(values):.3g}",
     }
@@ -198,7 +204,7 @@ def _grid(summary: Summary, charts: Charts) -> dict[str, Any] | None:
 
 
 def _made(groups: Sequence[Group]) -> list[tuple[str, str]]:
-    """Say how the runs were made; what differs between groups is all listed."""
+    """Describe how the runs were made; where groups differ, everything is listed."""
     made = [group.made for group in groups]
     latest = max(made, key=lambda m: m["last"])
     packages = ", ".join(f"{name} {version}" for name, version in latest["packages"].items() if version)

@@ -1,8 +1,9 @@
-"""Write summaries to results/<experiment>/ and read them back."""
+"""Summaries on disk, in lab/results/<experiment>/: written, read back, and added to."""
 
+import io
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,57 +11,34 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from payback_lab.atomic_write import write_file
 from payback_lab.claims.claim import read_claim
+from payback_lab.methods import in_order
 from payback_lab.policy import Policy
 from payback_lab.report.summary import CURVES, Group, Summary, as_json
-from payback_lab.running.plan import Experiment, Run
-from payback_lab.user_error import Mistake, writing_to
+from payback_lab.running.plan import Experiment, Result
+from payback_lab.user_error import UserError, writing_to
 
 
 def save(folder: Path, summary: Summary) -> None:
-    """Write one experiment's summary below `folder`, each file whole or not at all."""
+    """Write one experiment's summary below `folder`."""
     place = folder / summary.experiment
     with writing_to(place):
-        place.mkdir(parents=True, exist_ok=True)
-        _write_parquet(place / "curves.parquet", _curve_columns(summary))
-        _write_parquet(place / "policies.parquet", _policy_columns(summary))
-        _write_parquet(place / "films.parquet", _film_columns(summary))
+        write_file(place / "curves.parquet", _parquet(_curve_columns(summary)))
+        write_file(place / "policies.parquet", _parquet(_policy_columns(summary)))
+        write_file(place / "films.parquet", _parquet(_film_columns(summary)))
         text = json.dumps(as_json(summary), indent=1, ensure_ascii=False, allow_nan=False)
-        _replace(place / "summary.json", (text + "\n").encode())
-
-
-def committed_runs(folder: Path, experiment: Experiment, runs: Sequence[Run]) -> set[str]:
-    """Return which of these runs are in the committed summary of an experiment that adds up over days, by run id.
-
-    A run is the same if its id and the length of its training are; a summary made by another learner is refused.
-    """
-    path = folder / experiment.name / "summary.json"
-    if not experiment.adds_up or not path.exists():
-        return set()
-    try:
-        groups = json.loads(path.read_text())["groups"]
-        versions = {group["made"]["learner_version"] for group in groups}
-        there = {(run["id"], run["trained_steps"]) for group in groups for run in group["runs"]}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise Mistake(
-            f"The summary {path} cannot be read ({error}): bring it back from git, or move it away."
-        ) from error
-    if versions - {experiment.learner_version}:
-        raise Mistake(
-            f"The summary {path} was made by learner version {min(versions)}, not {experiment.learner_version}: "
-            "move it away, or choose another --summaries."
-        )
-    return {run.id for run in runs if (run.id, run.config.total_steps) in there}
+        write_file(place / "summary.json", (text + "\n").encode())
 
 
 def load(folder: Path) -> list[Summary]:
-    """Read all summaries below `folder`; a `Mistake` names a file that cannot be read."""
+    """Read all summaries below `folder`; a `UserError` names a file that cannot be read."""
     summaries = []
     for place in sorted(path.parent for path in folder.glob("*/summary.json")):
         try:
             summaries.append(_load(place))
         except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-            raise Mistake(
+            raise UserError(
                 f"The summary in {place} cannot be read ({error}): make it again with "
                 "`payback-lab report --save-summaries`."
             ) from error
@@ -160,13 +138,82 @@ def _keys(index: list[tuple], names: tuple[str, ...]) -> dict[str, pa.Array]:
     return {n: pa.array([row[i] for row in index], kinds[i]) for i, n in enumerate(names)}
 
 
-def _write_parquet(path: Path, columns: dict[str, Any]) -> None:
-    draft = path.with_name(f".{path.name}")
-    pq.write_table(pa.table(columns), draft, compression="zstd", compression_level=19)
-    os.replace(draft, path)
+def _parquet(columns: dict[str, Any]) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink, compression="zstd", compression_level=19)
+    return sink.getvalue()
 
 
-def _replace(path: Path, data: bytes) -> None:
-    draft = path.with_name(f".{path.name}")
-    draft.write_bytes(data)
-    os.replace(draft, path)
+def merged(experiment: Experiment, new: Summary, old: Summary) -> Summary:
+    """Add new runs to a committed summary, so that work over several days adds up; the claims are decided again.
+
+    Where both have a run or a film, the new one is kept. Runs of another config or learner version are refused.
+    """
+    before = {group.name: group for group in old.groups}
+    after = {group.name: group for group in new.groups}
+    order = experiment.sections([run["id"] for group in (*old.groups, *new.groups) for run in group.runs])
+    names = [name for name in order if name in before or name in after]
+    groups = [
+        _merged(after[name], before[name]) if name in before and name in after else after.get(name) or before[name]
+        for name in names
+    ]
+    return replace(new, groups=tuple(groups), claims=tuple(experiment.claims(_results_of(groups))))
+
+
+def _results_of(groups: Sequence[Group]) -> dict[str, Result]:
+    """Return the single figures of the runs, by run id; the curves are not in it."""
+    return {
+        run["id"]: Result({}, {}, {name: value for name, value in run.items() if name not in ("id", "scheme", "seed")})
+        for group in groups
+        for run in group.runs
+    }
+
+
+def _merged(new: Group, old: Group) -> Group:
+    """Merge two groups of one name."""
+    for part, ours, theirs in (
+        ("config", new.config, old.config),
+        ("learner_version", new.made["learner_version"], old.made["learner_version"]),
+        ("number of points", len(new.x), len(old.x)),
+    ):
+        if ours != theirs:
+            raise UserError(
+                f"The committed summary of {new.name} was made with another {part}: move it away, or choose another "
+                "--summaries."
+            )
+    runs = {(run["scheme"], run["seed"]): (group, run) for group in (old, new) for run in group.runs}
+    schemes = dict.fromkeys(in_order([scheme for scheme, _ in runs]))
+    keys = [(scheme, seed) for scheme in schemes for seed in sorted(seed for other, seed in runs if other == scheme)]
+    columns = [c for c in next(iter(new.curves.values())) if all(c in own for own in old.curves.values())]
+    return replace(
+        new,
+        runs=[runs[key][1] for key in keys],
+        curves={
+            scheme: {c: np.stack([_curve(*runs[key], c) for key in keys if key[0] == scheme]) for c in columns}
+            for scheme in schemes
+        },
+        films={**old.films, **new.films},
+        made=_made(new.made, old.made, kept=any(group is old for group, _ in runs.values())),
+    )
+
+
+def _curve(group: Group, run: dict[str, Any], column: str) -> np.ndarray:
+    """Return the curve of one run of a group, whose curves lie in the order of its runs."""
+    seeds = [other["seed"] for other in group.runs if other["scheme"] == run["scheme"]]
+    return group.curves[run["scheme"]][column][seeds.index(run["seed"])]
+
+
+def _made(new: dict[str, Any], old: dict[str, Any], *, kept: bool) -> dict[str, Any]:
+    """Combine how the runs of both were made; if none of the old ones is kept, only the new ones count."""
+    if not kept:
+        return new
+    lists = ("commits", "commands", "python", "platform")
+    overlap = new["first"] <= old["last"] and old["first"] <= new["last"]
+    return {
+        **new,
+        **{name: sorted({*old[name], *new[name]}) for name in lists},
+        "first": min(old["first"], new["first"]),
+        "last": max(old["last"], new["last"]),
+        # If both hold the same runs, their sum would count these twice: the longer time is nearer to the truth.
+        "seconds": max(old["seconds"], new["seconds"]) if overlap else round(old["seconds"] + new["seconds"], 1),
+    }

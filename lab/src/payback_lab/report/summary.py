@@ -1,12 +1,12 @@
-"""Boil the runs of an experiment down to what the report shows, small enough to commit.
+"""The summary of an experiment: what the report shows of its runs, small enough to commit.
 
-    results/<experiment>/summary.json       claims, settings, how it was made, the single figures of every run
-                         curves.parquet     every run's learning curve, thinned to some hundreds of block means
-                         policies.parquet   by scheme and cell: the most common greedy action and its mean Q
-                         films.parquet      by scheme and step: one episode of a trained agent
+    lab/results/<experiment>/summary.json       claims, settings, how it was made, the single figures of every run
+                             curves.parquet     every run's learning curve, thinned to some hundreds of block means
+                             policies.parquet   by scheme and cell: the most common greedy action and its mean Q
+                             films.parquet      by scheme and step: one episode of a trained agent
 
-The report is always drawn from a `Summary`, whether it was just made from full runs or read back from these files:
-both give the same page. Claims are decided on the full curves, before thinning, and stored as decided.
+The report is always drawn from a `Summary`, made from full runs or read back from these files: both give the same page.
+Claims are decided on the full curves, before thinning, and stored with their verdict.
 """
 
 import ast
@@ -21,7 +21,7 @@ import numpy as np
 from payback_lab.methods import in_order
 from payback_lab.policy import Policy, majority
 from payback_lab.records import Record
-from payback_lab.running.plan import Claim, Experiment, Run
+from payback_lab.running.plan import Claim, Experiment, GroupName
 
 CURVES = ("return", "length", "window_mean", "window_std")
 FILM = "film_"
@@ -33,7 +33,7 @@ class Group:
     """Hold the runs that share one config: the paper's setting, or an ablation."""
 
     name: str
-    """As in run ids: "cliff", "cliff+wide-rnd"."""
+    """A `GroupName`: "cliff", "cliff+wide-rnd", "doorkey/a0.02-g0.995"."""
     config: dict[str, Any]
     """The config all of them share."""
     made: dict[str, Any]
@@ -50,6 +50,16 @@ class Group:
     """Scheme → the most common action in each cell."""
     films: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
     """Scheme → the states of one episode of the trained agent, (steps,) per part."""
+
+    @property
+    def ablation(self) -> str | None:
+        """Return the ablation, or the label, in the group's name; None for the paper's setting."""
+        return GroupName.parse(self.name).ablation
+
+    @property
+    def setting(self) -> str | None:
+        """Return the point of the sweep; None where there is no sweep."""
+        return GroupName.parse(self.name).setting
 
 
 @dataclass(frozen=True)
@@ -100,7 +110,7 @@ def summarise(experiment: Experiment, records: Mapping[str, Record]) -> Summary:
 def thin(curve: np.ndarray, points: int) -> np.ndarray:
     """Replace a long curve (…, n) by the means of equal blocks, at most `points`; the last may be shorter.
 
-    What is NaN does not count; a block of nothing else is NaN.
+    NaN values are left out of a block's mean; a block that holds nothing else is NaN.
 
     >>> thin(np.arange(7.0), points=3)
     array([1., 4., 6.])
@@ -172,13 +182,12 @@ def _film(record: Record) -> dict[str, np.ndarray]:
 
 
 def _figures(record: Record) -> dict[str, Any]:
-    names = ("experiment", "ablation", "setting", "scheme", "seed")
-    run = Run(**{name: record.identity[name] for name in names}, config=None)
+    run = record.run
     return {"id": run.id, "scheme": run.scheme, "seed": run.seed, **record.result.summary}
 
 
 def _made(members: Sequence[Record]) -> dict[str, Any]:
-    """Gather how the runs of a group were made; more than one commit or command is said, not hidden."""
+    """Combine how the runs of a group were made; every commit and command is listed."""
     made = [record.made for record in members]
     times = sorted(str(m.get("created")) for m in made)
     return {
@@ -195,7 +204,7 @@ def _made(members: Sequence[Record]) -> dict[str, Any]:
 
 
 def as_json(summary: Summary) -> dict[str, Any]:
-    """Return the part of a summary that is no array, for summary.json."""
+    """Return what summary.json holds: everything but the arrays."""
     groups = [
         {"name": g.name, "config": g.config, "made": g.made, "runs": g.runs, "axis": g.axis, "x": g.x.tolist()}
         for g in summary.groups

@@ -1,14 +1,13 @@
-"""Numbers over seeds: from a group of runs to what the charts draw and the tables print."""
+"""Numbers over seeds: what the charts draw and the tables print of a group of runs."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from payback_lab.policy import ACTIONS, NONE, Policy, walk
-from payback_lab.report.grids import ground
+from payback_lab.methods import title
+from payback_lab.policy import ACTIONS, NONE, Policy, ground, walk
 from payback_lab.report.summary import Group, Summary
 from payback_lab.statistics import bootstrap_interval, iqm
 
@@ -31,8 +30,8 @@ class Cell:
 def curve_columns(group: Group, column: str) -> dict[str, Any]:
     """Aggregate one curve over seeds, by scheme: mean, standard deviation, interval of the mean, IQM.
 
-    The deviation is that of the episodes where it was recorded (as in the paper), else that of the seeds. Columns
-    rather than rows, to keep the page small; `curve_rows` unfolds them.
+    The standard deviation is over episodes where it was recorded (as in the paper), otherwise over seeds. The result is
+    in columns, because rows would make the page several times larger; `curve_rows` converts them.
     """
     series = {}
     for scheme, curves in group.curves.items():
@@ -52,7 +51,7 @@ def _rounded(values: np.ndarray) -> list[float | None]:
 
 
 def curve_rows(columns: dict[str, Any]) -> list[dict[str, Any]]:
-    """Unfold aggregated curves into one row per scheme and point, as charts want them."""
+    """Convert aggregated curves to one row per scheme and point, as charts need them."""
     return [
         {"scheme": scheme, "x": x, **{name: part[i] for name, part in parts.items()}}
         for scheme, parts in columns["series"].items()
@@ -86,10 +85,10 @@ def final_rows(group: Group, key: str) -> list[dict[str, Any]]:
     return rows
 
 
-def delay_rows(group: Group, key: str, delays: Mapping[str, float], titles: Mapping[str, str]) -> list[dict[str, Any]]:
+def delay_rows(group: Group, key: str, delays: Mapping[str, float]) -> list[dict[str, Any]]:
     """List one figure of the runs whose matching has a delay, as `final_rows` does, with it."""
     rows = [row for row in final_rows(group, key) if row["scheme"] in delays]
-    return [{**row, "delay": delays[row["scheme"]], "title": titles[row["scheme"]]} for row in rows]
+    return [{**row, "delay": delays[row["scheme"]], "title": title(row["scheme"])} for row in rows]
 
 
 def by_scheme(group: Group) -> dict[str, list[dict[str, Any]]]:
@@ -120,7 +119,7 @@ def paper_figures(summary: Summary, group: Group, key: str) -> dict[str, str]:
 
 
 def _cell(values: Sequence[Any], paper: str) -> Cell:
-    """Say one figure over seeds: yes/no as a count, numbers as mean and interval, and how many have none."""
+    """Write one figure over seeds: yes/no as a count, numbers as mean and interval, and how many seeds have none."""
     there = [value for value in values if value is not None]
     if not there:
         return Cell("in no seed", "", paper)
@@ -134,7 +133,7 @@ def _cell(values: Sequence[Any], paper: str) -> Cell:
 
 
 def number(value: float) -> str:
-    """Print a number with three digits, or as a whole number.
+    """Format a number with three digits, or as a whole number.
 
     >>> [number(v) for v in (88.0, 87.25, 3847.3, -0.01234, 0.0)]
     ['88', '87.2', '3,847', '-0.0123', '0']
@@ -159,8 +158,8 @@ def policy_cells(policy: Policy) -> list[dict[str, Any]]:
 
 def setting_rows(summary: Summary, group: Group) -> list[tuple[str, str, str, bool]]:
     """List the config: field, value, meaning, and whether this group changes it from the paper's setting."""
-    unchanged = re.sub(r"\+[^/]*", "", group.name)
-    plain = next((g.config for g in summary.groups if g.name == unchanged), group.config)
+    unchanged = (g.config for g in summary.groups if g.ablation is None and g.setting == group.setting)
+    plain = next(unchanged, group.config)
     return [
         (name, _shown(value), summary.fields.get(name, ""), plain.get(name) != value)
         for name, value in group.config.items()

@@ -1,4 +1,4 @@
-"""Compute tasks in processes of this machine: one process and one thread per core, pinned if they fill it."""
+"""The local engine: tasks in processes of this machine, one thread each, pinned to cores if they fill the machine."""
 
 import multiprocessing
 import os
@@ -14,20 +14,20 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
 from payback_lab.running.task import ONE_THREAD, Event, Task, perform
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
 class _Worker:
-    """Remember which process makes which task, and for the how-manieth time."""
+    """Hold which process makes which task, and which attempt it is."""
 
     process: SpawnProcess
     task: Task
     attempt: int
     core: int | None
-    """The only core it may use; None for any."""
+    """The core it is pinned to; None for any."""
 
 
 def cores() -> int:
@@ -36,10 +36,10 @@ def cores() -> int:
 
 
 def places(processes: int) -> list[int | None]:
-    """Return the core of each of so many processes at a time; None where the system is to choose.
+    """Return the core that each of so many simultaneous processes is pinned to; None for any core.
 
-    Each has a core of its own if they take all there are. Fewer are left free: those of two commands side by side
-    would else meet on the same cores while others are idle.
+    They are pinned only if there are as many as cores, because the processes of two commands side by side would
+    otherwise share some cores while others are idle.
 
     >>> places(cores() + 1) == [None] * (cores() + 1)
     True
@@ -49,10 +49,10 @@ def places(processes: int) -> list[int | None]:
 
 
 def events(tasks: Sequence[Task], workers: int) -> Iterator[Event]:
-    """Compute the tasks in the order given, `workers` at a time, and say what happens to them.
+    """Compute the tasks in the order given, `workers` at a time, and yield what happens to them.
 
-    Each task has a process of its own, so that one that dies takes nothing with it; it is tried `ATTEMPTS` times.
-    An exception is not tried again: it would come again. However the iteration ends, no process is left.
+    Each task has a process of its own. If that process dies, the task is tried again, `ATTEMPTS` times in all. An
+    exception fails the task at once, because it would come again. However the iteration ends, no process is left.
     """
     queue = deque((task, 1) for task in tasks)
     free = places(min(workers, len(tasks)))
@@ -86,12 +86,12 @@ def _start(task: Task, attempt: int, core: int | None) -> dict[Connection, _Work
     process = context.Process(target=_work, args=(task, there, core), daemon=True)
     with _environment(ONE_THREAD), _deaf_to_ctrl_c():
         process.start()
-    there.close()  # else the end of the process would not close the pipe
+    there.close()  # otherwise the pipe would stay open when the process ends
     return {here: _Worker(process, task, attempt, core)}
 
 
 def _receive(connection: Connection, worker: _Worker) -> Event:
-    """Read one message of a worker; a closed pipe means that it died without a last word."""
+    """Read one message of a worker; a closed pipe means that its process died."""
     try:
         kind, value = connection.recv()
     except (EOFError, OSError):
@@ -100,8 +100,8 @@ def _receive(connection: Connection, worker: _Worker) -> Event:
         if worker.attempt < ATTEMPTS:
             return Event(worker.task, "retried", text=text)
         return Event(worker.task, "failed", text=f"{text} {ATTEMPTS} times")
-    if kind == "mistake":
-        raise Mistake(value)
+    if kind == "user error":
+        raise UserError(value)
     if kind == "progress":
         return Event(worker.task, "progress", share=value)
     return Event(worker.task, kind, text=value)
@@ -115,11 +115,11 @@ def _cause(code: int | None) -> str:
 
 
 def _work(task: Task, connection: Connection, core: int | None) -> None:
-    """Be the worker: perform one task, tell how it goes, and end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
+    """Perform one task in a worker process and send its events."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if core is not None:
-        with suppress(OSError):  # the core may have been taken from us meanwhile: any other will do
+        with suppress(OSError):  # the core may no longer be allowed; then any core is used
             os.sched_setaffinity(0, {core})
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
@@ -129,14 +129,14 @@ def _work(task: Task, connection: Connection, core: int | None) -> None:
             waiting=lambda run: connection.send(("waiting", run)),
         )
         connection.send(("done", ""))
-    except Mistake as mistake:
-        connection.send(("mistake", str(mistake)))
+    except UserError as error:
+        connection.send(("user error", str(error)))
     except Exception:
         connection.send(("failed", traceback.format_exc()))
 
 
 def _end_with_parent() -> None:
-    """End this process when its parent is gone, even by kill -9: nobody waits for the work any more."""
+    """End this process when its parent is gone, even after kill -9, because nobody waits for its result."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -145,14 +145,14 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _deaf_to_ctrl_c() -> Iterator[None]:
-    """Let a child start with Ctrl-C blocked, which reaches the whole group: while it imports it could but complain.
+    """Start a child with SIGINT blocked, because Ctrl-C during its imports would print a traceback.
 
-    What comes meanwhile reaches this process afterwards.
+    A SIGINT that arrives in the meantime is delivered to this process afterwards.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # else it is started with the child, and unblocks what we block
+    resource_tracker.ensure_running()  # otherwise it starts with the child and unblocks the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -162,7 +162,7 @@ def _deaf_to_ctrl_c() -> Iterator[None]:
 
 @contextmanager
 def _environment(extra: dict[str, str]) -> Iterator[None]:
-    """Let a child start with more environment variables; what the user has set himself stays."""
+    """Start a child with more environment variables; those the user has set are kept."""
     added = {name: value for name, value in extra.items() if name not in os.environ}
     os.environ.update(added)
     try:

@@ -1,7 +1,6 @@
-"""Let several processes share one records folder: whoever makes a run holds its lock.
+"""Locks on runs, so that several processes can share one records folder: whoever makes a run holds its lock.
 
-The lock is the kernel's (`flock`): it ends with its holder, also after kill -9, so there is nothing stale to guess
-at. Results are the same to the bit whoever makes them: a lock saves work, and the atomic rename keeps order.
+The lock is the kernel's (`flock`), which ends with its holder, also after kill -9: no lock can be stale.
 """
 
 import fcntl
@@ -15,9 +14,9 @@ from payback_lab.user_error import writing_to
 
 @contextmanager
 def locked(out: Path, runs: Iterable[str], waiting: Callable[[str], None] = lambda _: None) -> Iterator[None]:
-    """Hold the locks of some runs; `waiting` is told the run that another process holds, then we wait.
+    """Hold the locks of some runs; if another process holds one, call `waiting` with the run's id, then wait.
 
-    Locks are taken in sorted order, so two processes can never wait for each other.
+    Locks are taken in sorted order, because two processes could otherwise wait for each other.
     """
     with ExitStack() as stack:
         with writing_to(out):
@@ -38,7 +37,7 @@ def _lock(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
             except BlockingIOError:
                 waiting()
                 fcntl.flock(handle, fcntl.LOCK_EX)
-            # The former holder may have removed the file while we waited: then ours is a lock on nothing.
+            # The former holder may have removed the file while we waited; then we hold a lock on a deleted file.
             if not _is_there(path, handle):
                 continue
             try:

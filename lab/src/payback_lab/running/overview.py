@@ -1,4 +1,4 @@
-"""Say what there is to run, what is done, and what is left."""
+"""`payback-lab list`: what there is to run, what is done, and what is left."""
 
 from pathlib import Path
 
@@ -7,18 +7,18 @@ from rich.table import Table
 
 from payback_lab import experiments, records
 from payback_lab.methods import OTHERS, SCHEMES
-from payback_lab.report.store import committed_runs
+from payback_lab.running.committed import committed_runs
 from payback_lab.running.local import cores
 from payback_lab.running.plan import Experiment
 from payback_lab.running.progress import duration, seconds_left
 from payback_lab.running.run import Request
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 
 def show(out: Path, summaries: Path, console: Console) -> None:
     """Print one line per experiment and ablation: runs done, runs left, and about how long they take."""
     if not out.is_dir() and out != Request.out:
-        raise Mistake(f"There is no folder {out}: give the one you passed to `payback-lab run --out`.")
+        raise UserError(f"There is no folder {out}: give the one you passed to `payback-lab run --out`.")
     table = Table("experiment", "ablation", "done", "left", "time left", box=None, pad_edge=False)
     for name in experiments.MODULES:
         experiment = experiments.load(name)
@@ -36,8 +36,8 @@ def _row(experiment: Experiment, ablation: str | None, out: Path, summaries: Pat
     name = (experiment.name, ablation or "–")
     try:
         records.refuse_others(out, runs, experiment.learner_version)
-    except Mistake:
-        # Short runs, or runs of another version: they do not count towards the paper's plan.
+    except UserError:
+        # Short runs, or runs of another learner version, do not count as runs of the paper's plan.
         there = sum(len(records.folders(out, group)) for group in {run.group for run in runs})
         return (*name, "0", str(len(runs)), f"(the {there} runs there are of another kind)")
     committed = committed_runs(summaries, experiment, runs)

@@ -1,14 +1,14 @@
-"""What an experiment is to the machinery: runs to make, results to keep, claims to decide.
+"""What an experiment consists of: runs to make, results to keep, claims to decide.
 
-An experiment module (`cliff.py`, `long_cliff.py`) exposes one object `EXPERIMENT` with the attributes of
-`Experiment` below. Runner, records, report and command line know experiments through this file alone.
+Each `experiments/*/experiment.py` has one object `EXPERIMENT` with the attributes of `Experiment` below. Runner,
+records, report and command line know experiments through this file alone.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class Run:
     setting: str | None
     """One point of a sweep, e.g. "a0.02-g0.995"; None where the experiment has no sweep."""
     scheme: str
-    """One of the eight ids of `paper/schemes.py`."""
+    """A scheme id, see `methods`."""
     seed: int
     """The seed, from 0."""
     config: Any
@@ -71,9 +71,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Result:
-    """Hold what one run leaves behind; NumPy only, so that it can be stored without pickle.
+    """Hold the result of one run; NumPy only, because it is stored without pickle.
 
-    The report draws what it finds under these names and leaves out the figures of those it does not find:
+    The report draws what it finds under these names and leaves out what is missing:
     columns `return` and `length` (one row per episode, while training); arrays `q` (rows, columns, actions up,
     right, down, left), the final Q table of a grid; summary `greedy_return` and `greedy_length` (ε = 0). Every
     other number in the summary becomes a column of the table by scheme.
@@ -87,20 +87,51 @@ class Result:
     """Single figures, e.g. the greedy return."""
 
 
+class GroupName(NamedTuple):
+    """Name runs that differ in scheme and seed alone, as the report shows them together.
+
+    >>> GroupName.parse("doorkey+plain-settlement/a0.02-g0.995")
+    GroupName(experiment='doorkey', ablation='plain-settlement', setting='a0.02-g0.995')
+    >>> str(GroupName("cliff", None, None))
+    'cliff'
+    """
+
+    experiment: str
+    ablation: str | None
+    """An ablation's name, or another label that an experiment reports some of its runs under."""
+    setting: str | None
+
+    @classmethod
+    def parse(cls, name: str) -> "GroupName":
+        """Read a group's name back."""
+        label, _, setting = name.partition("/")
+        experiment, _, ablation = label.partition("+")
+        return cls(experiment, ablation or None, setting or None)
+
+    def __str__(self) -> str:
+        label = self.experiment if self.ablation is None else f"{self.experiment}+{self.ablation}"
+        return label if self.setting is None else f"{label}/{self.setting}"
+
+
 def by_group(ids: Sequence[str]) -> dict[str, list[str]]:
-    """Put runs together that differ in scheme and seed alone; ablations come last.
+    """Group runs that differ in scheme and seed alone, the paper's own setting before the ablations.
 
     >>> by_group(["cliff+wide-rnd/im/seed0", "cliff/im/seed0", "cliff/none/seed0"])
     {'cliff': ['cliff/im/seed0', 'cliff/none/seed0'], 'cliff+wide-rnd': ['cliff+wide-rnd/im/seed0']}
     """
     found: dict[str, list[str]] = {}
     for name in ids:
-        found.setdefault(name.rsplit("/", 2)[0], []).append(name)
-    return dict(sorted(found.items(), key=lambda group: ("+" in group[0], group[0])))
+        found.setdefault(str(group_of(Run.parse(name))), []).append(name)
+    return dict(sorted(found.items(), key=lambda group: (GroupName.parse(group[0]).ablation is not None, group[0])))
+
+
+def group_of(run: Run) -> GroupName:
+    """Return the group that a run belongs to unless its experiment says otherwise."""
+    return GroupName(run.experiment, run.ablation, run.setting)
 
 
 def checkpoint_of(out: Path, run: Run) -> Path:
-    """Return where a run keeps its state while it is being made; it is removed when the record is there.
+    """Return the path of a run's checkpoint, which is removed when the record is written.
 
     >>> str(checkpoint_of(Path("runs"), Run("doorkey", None, "a0.02-g0.995", "im", 3, config=None)))
     'runs/doorkey/a0.02-g0.995/im/.seed3.checkpoint.npz'
@@ -123,7 +154,7 @@ class Experiment(Protocol):
 
     @property
     def learner_version(self) -> int:
-        """Return the number that is raised only when results would change."""
+        """Return the number that is increased only when results would change."""
         ...
 
     @property
@@ -176,14 +207,14 @@ class Experiment(Protocol):
         ...
 
     def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:
-        """Group runs into what one process computes in one go; the grouping changes no run's result."""
+        """Group runs that one process computes together; the grouping does not affect the results."""
         ...
 
     def execute(self, batch: tuple[Run, ...], progress: Callable[[float], None], out: Path | None) -> dict[str, Result]:
         """Train the runs of one batch; return the results by run id; `progress` is told the share done, 0 … 1.
 
-        A long run may leave `checkpoint_of(out, run)` behind to go on from; `out` is None where there is no disk. What
-        `progress` is told first was done before, so it is told so at once.
+        A long run may write `checkpoint_of(out, run)` and resume from it; `out` is None where there is no disk. The
+        first call of `progress` tells what a checkpoint held, and must come before any training.
         """
         ...
 
@@ -196,12 +227,12 @@ class Experiment(Protocol):
         ...
 
     def figures(self, result: Result, config: Mapping[str, Any]) -> dict[str, Scalar]:
-        """Return the single figures of a result as they are defined now, whenever it was made, with its config."""
+        """Return the single figures of a result by their present definition, also for older records."""
         ...
 
     @property
     def adds_up(self) -> bool:
-        """Return whether claims need single figures alone, so that runs can be added to committed summaries."""
+        """Return whether runs can be added to committed summaries, because claims need only single figures."""
         ...
 
     def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:

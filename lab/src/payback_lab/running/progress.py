@@ -1,4 +1,4 @@
-"""Show how a list of tasks goes: bars on a terminal, a few plain lines elsewhere, always with the time left."""
+"""Progress of a list of tasks: bars on a terminal, a few plain lines elsewhere, always with the time left."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -20,9 +20,9 @@ def seconds_left(
     workers: int,
     before: Mapping[str, float] | None = None,
 ) -> float:
-    """Estimate the time left from the work done so far; before anything is done, from the costs alone.
+    """Estimate the seconds left from the work done so far; before anything is done, from the costs alone.
 
-    `before` has the shares that were found in checkpoints: done, but not in this time.
+    `before` has the shares that were found in checkpoints: they are done, but took none of `elapsed`.
 
     >>> seconds_left({"a": 60.0, "b": 60.0}, {}, elapsed=0.0, workers=2)
     60.0
@@ -38,12 +38,12 @@ def seconds_left(
         return 0.0
     crew = max(1, min(workers, len(costs)))
     rate = done / elapsed if done > 0.0 and elapsed > 0.0 else float(crew)
-    # The longest task cannot be shared: with one left, the other workers are of no use.
+    # A task cannot be split, so that the longest one left is a lower bound however many workers there are.
     return max(sum(left.values()) / rate, max(left.values()) * crew / rate)
 
 
 def duration(seconds: float) -> str:
-    """Say a time as people do.
+    """Format a duration.
 
     >>> [duration(s) for s in (3.2, 75, 600, 5400)]
     ['3 s', '1 min 15 s', '10 min', '1 h 30 min']
@@ -57,7 +57,7 @@ def duration(seconds: float) -> str:
 
 
 class Display:
-    """Follow the tasks of one command; `with` it, and `show` it every event."""
+    """Show the progress of one command's tasks; used as a context manager that is given every event."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Display:
         self._progress.stop()
 
     def show(self, event: Event) -> None:
-        """Bring the display up to date with one event."""
+        """Update the display with one event."""
         name = event.task.name
         if event.kind in ("started", "retried"):
             self._shares[name] = 0.0

@@ -1,7 +1,7 @@
-"""Compute tasks on a Ray cluster; the results travel back and this process writes the records.
+"""The Ray engine: tasks on a cluster, whose results this process writes.
 
-So the nodes need no common disk, only an installed payback. Ray starts a task again, twice, if its worker or node
-dies.
+The nodes therefore need no shared disk, only an installed payback-lab. Ray tries a task again, twice, if its worker or
+node dies.
 """
 
 import logging
@@ -11,7 +11,7 @@ from typing import Any
 
 from payback_lab.running.locks import locked
 from payback_lab.running.task import ONE_THREAD, Event, Task, compute, keep
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 RETRIES = 2
 
@@ -19,7 +19,7 @@ RETRIES = 2
 def events(tasks: Sequence[Task], workers: int | None, address: str | None) -> Iterator[Event]:
     """Compute the tasks on the cluster at `address` (None: one started here for the purpose) and keep the results.
 
-    `workers` bounds how many tasks are out at a time; on a cluster the default is as many as it takes.
+    `workers` limits how many tasks are submitted at a time; None submits all.
     """
     ray = _connect(address, workers)
     try:
@@ -42,7 +42,7 @@ def _connect(address: str | None, workers: int | None) -> Any:
     try:
         import ray
     except ModuleNotFoundError:
-        raise Mistake('--engine ray needs Ray: install it with `pip install "payback[ray]"`.') from None
+        raise UserError('--engine ray needs Ray: install it with `pip install "payback-lab[ray]"`.') from None
     if address:
         _refuse_silent(address)
     options: dict[str, Any] = {"address": address} if address else {"address": "local", "num_cpus": workers}
@@ -56,19 +56,19 @@ def _connect(address: str | None, workers: int | None) -> Any:
         )
     except (ConnectionError, ValueError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise Mistake(f"Ray did not start (--address {address}): {reason}") from error
+        raise UserError(f"Ray did not start (--address {address}): {reason}") from error
     return ray
 
 
 def _refuse_silent(address: str) -> None:
-    """Refuse a host and port where nobody listens: Ray itself would wait for minutes."""
+    """Refuse a host and port where nothing listens, because Ray itself would wait for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not port.isdigit():  # "auto": Ray looks for a cluster by itself, and says at once if there is none
         return
     try:
         socket.create_connection((host, int(port)), timeout=10).close()
     except (OSError, OverflowError) as error:
-        raise Mistake(
+        raise UserError(
             f"No Ray cluster answers at {address} ({error}): check --address, or leave it out to start one here."
         ) from error
 

@@ -1,4 +1,4 @@
-"""Plan, run, resume: make the runs that are asked for and not there yet."""
+"""`payback-lab run`: make the runs that were asked for and have no record yet."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,12 +10,12 @@ from rich.console import Console
 
 from payback_lab import experiments, records
 from payback_lab.methods import SCHEMES, parse_scheme
-from payback_lab.report.store import committed_runs
 from payback_lab.running import local, ray
+from payback_lab.running.committed import committed_runs
 from payback_lab.running.plan import Experiment, Run
 from payback_lab.running.progress import Display, duration, seconds_left
 from payback_lab.running.task import Event, Task
-from payback_lab.user_error import Mistake, writing_to
+from payback_lab.user_error import UserError, writing_to
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Request:
     again: bool = False
     """Make those, too."""
     first_seed: int = 0
-    """The first of the seeds."""
+    """The first seed."""
 
     @property
     def command(self) -> str:
@@ -64,7 +64,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Tell what came of a request."""
+    """Hold what a request resulted in."""
 
     made: int
     """Runs made now."""
@@ -73,12 +73,12 @@ class Outcome:
 
 
 def planned(request: Request) -> tuple[Experiment, list[Run]]:
-    """List the runs of a request; a `Mistake` says what cannot be asked for."""
+    """Return the experiment and the runs of a request; refuse with a `UserError` what cannot be asked for."""
     experiment = experiments.load(request.experiment)
     for scheme in request.schemes:
-        with _as_mistake():
+        with _as_user_error():
             parse_scheme(scheme)
-    if not experiment.settings:  # where there are some, others of their form may be asked for: the plan knows
+    if not experiment.settings:  # where there are some, the plan also accepts others of the same form
         _refuse_unknown("setting", request.settings, ())
     if request.ablation is not None:
         _refuse_unknown("ablation", (request.ablation,), tuple(experiment.ablations))
@@ -86,16 +86,16 @@ def planned(request: Request) -> tuple[Experiment, list[Run]]:
     _refuse_less_than_one("--steps", request.steps)
     _refuse_less_than_one("--workers", request.workers)
     if request.first_seed < 0:
-        raise Mistake(f"--first-seed must be at least 0, got {request.first_seed}.")
+        raise UserError(f"--first-seed must be at least 0, got {request.first_seed}.")
     if request.address is not None and request.engine != "ray":
-        raise Mistake("--address names a Ray cluster: add --engine ray, or leave it out.")
+        raise UserError("--address names a Ray cluster: add --engine ray, or leave it out.")
     schemes = tuple(dict.fromkeys(request.schemes))
     asked = (schemes, request.seeds, request.settings, request.steps, request.ablation, request.first_seed)
     return experiment, experiment.plan(*asked)
 
 
 def run(request: Request, console: Console) -> Outcome:
-    """Make the runs of a request that are not there yet; say what is planned, how it goes, and what failed."""
+    """Make the runs of a request that have no record yet; print the plan and the progress."""
     experiment, runs = planned(request)
     committed = set() if request.again else committed_runs(request.summaries, experiment, runs)
     _try_folder(request.out)
@@ -116,7 +116,7 @@ def run(request: Request, console: Console) -> Outcome:
 def _follow(
     tasks: Sequence[Task], costs: dict[str, float], workers: int, request: Request, console: Console
 ) -> Outcome:
-    """Let the engine work and show its events; collect what failed."""
+    """Run the tasks on the engine, show its events, and collect the failures."""
     made, failed = 0, []
     if not tasks:
         return Outcome(0, ())
@@ -136,7 +136,7 @@ def _follow(
 
 
 def _left_to_make(out: Path, runs: Sequence[Run], console: Console) -> list[Run]:
-    """Return the runs without a sound record, and name the damaged ones."""
+    """Return the runs without a valid record, and print which records are damaged."""
     left = []
     for run in runs:
         flaw = records.flaw(out / run.id)
@@ -149,14 +149,14 @@ def _left_to_make(out: Path, runs: Sequence[Run], console: Console) -> list[Run]
 
 
 def _tasks(experiment: Experiment, runs: list[Run], request: Request) -> list[Task]:
-    """Group the runs into tasks, seed by seed, the longest first so that none is left alone at the end."""
+    """Group the runs into tasks, seed by seed; the longest first, because one left for the end would run alone."""
     batches = sorted(experiment.batches(runs), key=lambda batch: (batch[0].seed, -experiment.cost(batch)))
     module = experiments.MODULES[request.experiment]
     return [Task(module, tuple(batch), request.out, request.command) for batch in batches]
 
 
 def _try_folder(out: Path) -> None:
-    """Refuse a folder that cannot be written before any time is spent."""
+    """Refuse a folder that cannot be written, before time is spent on runs."""
     with writing_to(out):
         out.mkdir(parents=True, exist_ok=True)
         probe = out / ".probe"
@@ -165,23 +165,23 @@ def _try_folder(out: Path) -> None:
 
 
 @contextmanager
-def _as_mistake() -> Iterator[None]:
+def _as_user_error() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise Mistake(str(error)) from None
+        raise UserError(str(error)) from None
 
 
 def _refuse_unknown(what: str, asked: Sequence[str], known: Sequence[str]) -> None:
     for name in asked:
         if name not in known:
             choice = f"choose among {', '.join(known)}" if known else f"this experiment has no {what}s"
-            raise Mistake(f'There is no {what} "{name}": {choice}.')
+            raise UserError(f'There is no {what} "{name}": {choice}.')
 
 
 def _refuse_less_than_one(option: str, value: int | None) -> None:
     if value is not None and value < 1:
-        raise Mistake(f"{option} must be at least 1, got {value}.")
+        raise UserError(f"{option} must be at least 1, got {value}.")
 
 
 def _say(console: Console, text: str) -> None:

@@ -1,4 +1,4 @@
-"""A task: the runs one process computes in one go, and what an engine says about them."""
+"""A task: the runs that one process computes together, and the events that report on it."""
 
 import importlib
 import time
@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from payback_lab import records
+from payback_lab.atomic_write import remove_file
 from payback_lab.provenance import provenance
 from payback_lab.running.locks import locked
 from payback_lab.running.plan import Experiment, Result, Run, checkpoint_of
 from payback_lab.user_error import writing_to
 
-# One thread per process: the processes are the parallelism, and a thread pool may change the order of a sum.
+# One thread per process, because processes are the parallelism and a thread pool may change the order of a sum.
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -26,7 +27,7 @@ ONE_THREAD = {
 
 @dataclass(frozen=True)
 class Task:
-    """Name the runs of one batch, where they are kept, and the module that knows how to make them."""
+    """Hold the runs of one batch, where their records go, and the module of their experiment."""
 
     module: str
     """Import path of the experiment's module."""
@@ -35,7 +36,7 @@ class Task:
     out: Path
     """The records folder."""
     command: str
-    """The command that asked for it, kept with the record."""
+    """The command that asked for it, stored in the record."""
 
     @property
     def name(self) -> str:
@@ -48,23 +49,23 @@ class Task:
 
 @dataclass(frozen=True)
 class Event:
-    """Tell the runner what happened to a task."""
+    """Report what happened to a task."""
 
     task: Task
     kind: Literal["started", "progress", "waiting", "retried", "done", "failed"]
     share: float = 0.0
-    """How much of the task is done, 0 … 1."""
+    """The share of the task that is done, 0 … 1."""
     text: str = ""
-    """The error, or what is waited for."""
+    """The error, or the run that is waited for."""
 
 
 Computed = tuple[dict[str, Result], dict[str, Any]]
 
 
 def compute(task: Task, progress: Callable[[float], None], out: Path | None = None) -> Computed:
-    """Train the runs of a task; return the results by run id and what they were made with.
+    """Train the runs of a task; return the results by run id, and their provenance.
 
-    Checkpoints go to `out`; there are none without it.
+    Checkpoints are written to `out`, none if it is None.
     """
     experiment: Experiment = importlib.import_module(task.module).EXPERIMENT
     begin = time.perf_counter()
@@ -80,19 +81,17 @@ def compute(task: Task, progress: Callable[[float], None], out: Path | None = No
 
 
 def keep(task: Task, computed: Computed) -> None:
-    """Write the records of a computed task; the caller holds the locks."""
+    """Write the records of a computed task and remove its checkpoints; the caller holds the locks."""
     results, made = computed
     version = importlib.import_module(task.module).EXPERIMENT.learner_version
     with writing_to(task.out):
         for run in task.runs:
             records.write(task.out, run, results[run.id], version, made)
-            checkpoint = checkpoint_of(task.out, run)
-            for left in (checkpoint, checkpoint.with_name(f"{checkpoint.name}.partial")):
-                left.unlink(missing_ok=True)
+            remove_file(checkpoint_of(task.out, run))
 
 
 def perform(task: Task, progress: Callable[[float], None], waiting: Callable[[str], None]) -> None:
-    """Compute and keep the runs of a task that no other process has finished meanwhile."""
+    """Compute and store the runs of a task that no other process has finished in the meantime."""
     with locked(task.out, [run.id for run in task.runs], waiting):
         left = tuple(run for run in task.runs if records.flaw(task.out / run.id))
         if left:

@@ -9,7 +9,7 @@ import numpy as np
 from payback_lab.environments.doorkey.rules import ACTIONS, LOCKED, DoorKey, State, step
 
 FAR = np.int32(10**6)
-"""Stands for "no way to the goal"."""
+"""Distance of states from which the goal cannot be reached."""
 
 
 def optimal_length(task: DoorKey) -> float:
@@ -49,9 +49,9 @@ def distances(task: DoorKey, wall: int, door_row: int) -> np.ndarray:
 
 
 def distances_after(task: DoorKey, wall: int, door_row: int) -> np.ndarray:
-    """Return the fewest steps that are left after each action, int32 (7, …) with the axes of `distances`.
+    """Return the fewest steps left after each action, int32 (7, …) with the axes of `distances`.
 
-    The best actions are those with the least of these.
+    The optimal actions are those with the smallest number.
     """
     side = task.size - 2
     axes = (side * side + 1, 3, side, side, 4)

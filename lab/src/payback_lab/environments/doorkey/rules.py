@@ -1,6 +1,6 @@
 """MiniGrid's DoorKey in JAX: pick up the key, unlock the door, reach the goal (section `minigrid`).
 
-Equal to the `minigrid` package step by step: observation, rules, reset distribution, time limit. The
+Observations, rules, reset distribution and time limit equal those of the `minigrid` package, step by step. The
 functions are pure and take states of any batch shape.
 """
 
@@ -16,7 +16,7 @@ LEFT, RIGHT, AHEAD, PICK_UP, DROP, TOGGLE, DONE = range(7)
 ACTIONS = 7
 OPEN, CLOSED, LOCKED = range(3)
 DRAWS = 5
-"""How many uniform numbers one start of an episode takes."""
+"""How many uniform random numbers the start of an episode takes."""
 Payment = Literal["one", "minigrid"]
 
 
@@ -63,7 +63,7 @@ class DoorKey(NamedTuple):
 
 
 def make_doorkey(size: int = 8, payment: Payment = "one", max_steps: int | None = None) -> DoorKey:
-    """Describe a DoorKey task, refusing what is none.
+    """Describe a DoorKey task; a size, payment or time limit that cannot be is refused.
 
     >>> make_doorkey(5)
     DoorKey(size=5, max_steps=250, payment='one')
@@ -159,7 +159,7 @@ def ahead_of(direction: jax.Array) -> tuple[jax.Array, jax.Array]:
 def _payment(task: DoorKey, time: jax.Array) -> jax.Array:
     if task.payment == "one":
         return jnp.ones(time.shape, jnp.float32)
-    # Rounded once from float64, so that the reward is MiniGrid's to the last bit of float32.
+    # Rounded once from float64, because the reward is then MiniGrid's to the last bit of float32.
     by_time = 1 - 0.9 * (np.arange(task.max_steps + 1) / task.max_steps)
     return jnp.asarray(by_time.astype(np.float32))[time]
 
@@ -196,12 +196,12 @@ def image(tiles: jax.Array) -> jax.Array:
 
 
 def cell_index(task: DoorKey, state: State) -> jax.Array:
-    """Number the value of (x, y, carrying): what the paper's bonus counts visits of."""
+    """Return the number of (x, y, carrying), the place whose visits the paper's bonus counts."""
     side = task.size - 2
     return ((state.x - 1) * side + state.y - 1) * 2 + state.carrying
 
 
 def event(before: State, after: State) -> jax.Array:
-    """Say whether a step got something done: the key picked up, or the door opened."""
+    """Return whether a step picked up the key or opened the door."""
     picked = after.carrying & ~before.carrying
     return picked | ((after.door == OPEN) & (before.door != OPEN))

@@ -1,8 +1,8 @@
-"""What a DoorKey agent sees: MiniGrid's 7×7 egocentric view, with occlusion, as a table.
+"""The observation of DoorKey: MiniGrid's 7×7 egocentric view, with occlusion, as a table.
 
-The view depends on (wall, door row, door state, x, y, direction) alone, except for the key: a key hides
-nothing behind it, so it is laid over the looked-up view afterwards. One 16-bit number per cell holds
-MiniGrid's (object, colour, state), so that a shift and a mask give each back.
+Without the key the view depends only on (wall, door row, door state, x, y, direction). The key is drawn over the
+looked-up view, because it hides nothing behind it. One 16-bit number per cell holds MiniGrid's (object, colour, state);
+a shift and a mask return each of them.
 """
 
 import functools
@@ -49,7 +49,7 @@ def view_table(size: int) -> np.ndarray:
     (4, 5, 3, 6, 6, 4, 49)
     """
     axes = (size - 4, size - 3, 3, size - 2, size - 2, 4)
-    # Wall by wall, so that the table of the 16×16 grid needs little more memory than it takes itself.
+    # Wall by wall, because building the table of the 16×16 grid at once would take several times its own memory.
     parts = [_views_of_wall(size, wall, axes[1:]) for wall in range(2, size - 2)]
     table = np.stack(parts)
     table.setflags(write=False)
@@ -82,8 +82,8 @@ def cells_in_view(x: np.ndarray, y: np.ndarray, direction: np.ndarray) -> tuple[
 def visible(tiles: np.ndarray) -> np.ndarray:
     """Return which cells of (n, 7, 7) views the agent sees: MiniGrid's `process_vis`, for n views at once.
 
-    From the agent's row towards the first, sight spreads sideways through clear cells, first rightwards,
-    then leftwards, and from every clear cell it reaches to the two or three cells ahead of it.
+    Row by row, from the agent's to the first, visibility spreads sideways through transparent cells, first to the
+    right, then to the left, and from every transparent cell to the two or three cells ahead of it.
     """
     clear = (tiles != WALL) & (tiles != DOORS[1]) & (tiles != DOORS[2])
     seen = np.zeros(tiles.shape, dtype=bool)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from payback_lab.learners.ppo.config import PPO
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ ABOUT = {
 
 
 def parse_setting(setting: str) -> tuple[float, float]:
-    """Read α and γ from the name of a setting; a `Mistake` says what is wrong with it.
+    """Read α and γ from the name of a setting; a `UserError` says what is wrong with it.
 
     >>> parse_setting("a0.02-g0.995")
     (0.02, 0.995)
     """
     found = re.fullmatch(r"a(-?\d+(?:\.\d+)?)-g(-?\d+(?:\.\d+)?)", setting)
     if found is None:
-        raise Mistake(f'There is no setting "{setting}": write α and γ like a0.02-g0.995.')
+        raise UserError(f'There is no setting "{setting}": write α and γ like a0.02-g0.995.')
     alpha, gamma = float(found[1]), float(found[2])
     refuse_alpha_or_gamma(alpha, gamma, setting)
     return alpha, gamma
@@ -55,9 +55,9 @@ def refuse_alpha_or_gamma(alpha: float, gamma: float, setting: str) -> None:
     >>> refuse_alpha_or_gamma(0.02, 0.995, "a0.02-g0.995")
     """
     if not alpha > 0:
-        raise Mistake(f"α is {alpha:g} in {setting}: a bonus must be more than 0; for no bonus use --schemes none.")
+        raise UserError(f"α is {alpha:g} in {setting}: a bonus must be more than 0; for no bonus use --schemes none.")
     if not 0 < gamma <= 1:
-        raise Mistake(f"γ is {gamma:g} in {setting}: it must be more than 0 and at most 1.")
+        raise UserError(f"γ is {gamma:g} in {setting}: it must be more than 0 and at most 1.")
 
 
 def refuse_part_of_update(steps: int) -> None:
@@ -69,4 +69,4 @@ def refuse_part_of_update(steps: int) -> None:
     if steps % update:
         below = steps // update * update
         near = f"{below:,} or {below + update:,}" if below else f"{update:,}"
-        raise Mistake(f"--steps {steps:,} is not a whole number of updates of {update:,} steps: give {near}.")
+        raise UserError(f"--steps {steps:,} is not a whole number of updates of {update:,} steps: give {near}.")

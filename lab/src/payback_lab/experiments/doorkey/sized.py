@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from payback_lab.experiments.doorkey.config import DoorKeyConfig, refuse_alpha_or_gamma, refuse_part_of_update
 from payback_lab.experiments.doorkey.runs import DoorKeyRuns
 from payback_lab.running.plan import Run, by_group
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 SMALLEST = 5
 """Side of the smallest DoorKey grid: two rooms and a wall between them."""
@@ -102,7 +102,7 @@ class SizedDoorKey(DoorKeyRuns):
 
 
 def parse_sized_setting(setting: str) -> tuple[int, float, float, float]:
-    """Read size, α, γ and λ from the name of a setting; a `Mistake` says what is wrong with it.
+    """Read size, α, γ and λ from the name of a setting; a `UserError` says what is wrong with it.
 
     >>> parse_sized_setting("s11-a0.02-g0.995-l0.95")
     (11, 0.02, 0.995, 0.95)
@@ -110,13 +110,13 @@ def parse_sized_setting(setting: str) -> tuple[int, float, float, float]:
     number = r"(-?\d+(?:\.\d+)?)"
     found = re.fullmatch(rf"s(-?\d+)-a{number}-g{number}-l{number}", setting)
     if found is None:
-        raise Mistake(f'There is no setting "{setting}": write size, α, γ and λ like s11-a0.02-g0.995-l0.95.')
+        raise UserError(f'There is no setting "{setting}": write size, α, γ and λ like s11-a0.02-g0.995-l0.95.')
     size, alpha, gamma, lam = int(found[1]), *map(float, found.groups()[1:])
     if size < SMALLEST:
-        raise Mistake(f"The size is {size} in {setting}: two rooms and a wall between them need at least {SMALLEST}.")
+        raise UserError(f"The size is {size} in {setting}: two rooms and a wall between them need at least {SMALLEST}.")
     refuse_alpha_or_gamma(alpha, gamma, setting)
     if not 0 <= lam <= 1:
-        raise Mistake(f"λ is {lam:g} in {setting}: it must be between 0 and 1.")
+        raise UserError(f"λ is {lam:g} in {setting}: it must be between 0 and 1.")
     return size, alpha, gamma, lam
 
 

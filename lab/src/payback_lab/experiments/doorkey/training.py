@@ -19,7 +19,7 @@ from payback_lab.learners.ppo.train import Record, Train, make_train
 from payback_lab.learners.ppo.update import unflatten
 from payback_lab.methods import transform_of
 from payback_lab.running.plan import Result, Run, checkpoint_of
-from payback_lab.user_error import Mistake, writing_to
+from payback_lab.user_error import UserError, writing_to
 
 CHECKPOINT = 60.0
 """Seconds between checkpoints: what a killed run loses at most."""
@@ -47,7 +47,7 @@ def train(run: Run, learner_version: int, progress: Callable[[float], None], out
     if out is not None and checkpoint_of(out, run).exists():
         state, saved = load_checkpoint(checkpoint_of(out, run), state, about)
         if saved.keys() != set(Record._fields):
-            raise Mistake(f"The checkpoint {checkpoint_of(out, run)} is damaged: delete it to begin this run again.")
+            raise UserError(f"The checkpoint {checkpoint_of(out, run)} is damaged: delete it to begin this run again.")
         columns = {name: [saved[name]] for name in Record._fields}
     last_saved, left = time.monotonic(), config.total_steps // config.samples - int(state.updates)
     progress(1.0 - left * config.samples / config.total_steps)

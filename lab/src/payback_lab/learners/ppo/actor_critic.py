@@ -10,15 +10,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from payback_lab.learners.ppo.recurrence import HIDDEN, Gates, Memory, remember, remember_all
-from payback_lab.learners.ppo.vision import see
+from payback_lab.learners.ppo.convolutions import image_features
+from payback_lab.learners.ppo.lstm import HIDDEN, Memory, Weights, lstm_sequence, lstm_step
 
 
 class Parameters(NamedTuple):
     """Hold the weights and biases of the network."""
 
     conv1: jax.Array
-    """(16, 12), its inputs counted (row, column, channel) of the 2×2 window."""
+    """(16, 12), inputs in the order (row, column, channel) of the 2×2 window."""
     conv1_bias: jax.Array
     conv2: jax.Array
     """(32, 64), inputs (channel, row, column)."""
@@ -32,9 +32,9 @@ class Parameters(NamedTuple):
     hidden: jax.Array
     """(256, 64), the LSTM's weights of its hidden state."""
     hidden_bias: jax.Array
-    """A second bias beside the first, as in Torch: the two together move twice as fast."""
+    """A second bias that is added to the first, as in Torch: their sum moves twice as fast under Adam."""
     tops: jax.Array
-    """(128, 64), the tanh layers of actor and critic, one above the other."""
+    """(128, 64), the tanh layers of the actor (first 64 rows) and of the critic."""
     tops_bias: jax.Array
     policy: jax.Array
     """(7, 64)."""
@@ -64,7 +64,7 @@ def initial_parameters(key: jax.Array) -> Parameters:
     inputs = {"conv1": 12, "conv2": 64, "conv3": 128, "input": HIDDEN, "hidden": HIDDEN}
     uniform_key, normal_key = jax.random.split(key)
     ends = np.cumsum([np.prod(shape) for shape in SHAPES.values()])
-    # Drawn at once and cut to pieces: sixteen draws would take a hundred megabytes to compile.
+    # One draw, cut into pieces, because compiling sixteen draws takes a hundred megabytes.
     uniform = jnp.split(jax.random.uniform(uniform_key, (ends[-1],), minval=-1, maxval=1), ends[:-1])
     normal = jnp.split(jax.random.normal(normal_key, (ends[-1],)), ends[:-1])
     drawn = {}
@@ -84,24 +84,24 @@ def act(
     p: Parameters, image: Sequence[jax.Array], memory: Memory, alive: jax.Array
 ) -> tuple[jax.Array, jax.Array, Memory]:
     """Return logits (7, N), values (N,) and the next memory, for images of three channels (7, 7, N)."""
-    memory = remember(_gates(p), see(p[:6], image), memory, alive)
-    logits, value = _judge(p, memory.hidden)
+    memory = lstm_step(_lstm_weights(p), image_features(p[:6], image), memory, alive)
+    logits, value = _heads(p, memory.hidden)
     return logits, value, memory
 
 
 def act_all(
     p: Parameters, image: Sequence[jax.Array], memory: Memory, alive: jax.Array
 ) -> tuple[jax.Array, jax.Array, Memory]:
-    """Do as `act` for sequences: images (7, 7, steps·N), alive (steps, N); the memory is that of halfway."""
-    hidden, half = remember_all(_gates(p), see(p[:6], image), memory, alive)
-    logits, value = _judge(p, hidden)
+    """Do the same for sequences: images (7, 7, steps·N), alive (steps, N); the memory is that after half the steps."""
+    hidden, half = lstm_sequence(_lstm_weights(p), image_features(p[:6], image), memory, alive)
+    logits, value = _heads(p, hidden)
     return logits, value, half
 
 
-def _gates(p: Parameters) -> Gates:
-    return Gates(p.input, p.hidden, p.input_bias + p.hidden_bias)
+def _lstm_weights(p: Parameters) -> Weights:
+    return Weights(p.input, p.hidden, p.input_bias + p.hidden_bias)
 
 
-def _judge(p: Parameters, hidden: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _heads(p: Parameters, hidden: jax.Array) -> tuple[jax.Array, jax.Array]:
     tops = jnp.tanh(p.tops @ hidden + p.tops_bias)
     return p.policy @ tops[:64] + p.policy_bias, (p.value @ tops[64:] + p.value_bias)[0]

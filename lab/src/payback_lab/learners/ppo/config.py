@@ -1,29 +1,29 @@
-"""The choices of the PPO learner, with the base code's defaults."""
+"""The hyper-parameters of the PPO learner, with the defaults of torch-ac and of the paper."""
 
 from dataclasses import dataclass, fields
 
 LEARNER_VERSION = 1
-"""Raised only when results would change."""
+"""Increased only when results would change."""
 
 
 @dataclass(frozen=True)
 class PPO:
-    """Hold every number of the learner; the defaults are torch-ac's and the paper's."""
+    """Hold every hyper-parameter."""
 
     gamma: float = 0.99
-    """γ of learner and shaping alike: the law holds for no other pair."""
+    """γ of the learner and of the shaping, because the law holds only if they are equal."""
     alpha: float = 0.005
     """α of the bonus α/n(s)."""
     environments: int = 16
-    """Environments side by side."""
+    """Parallel environments."""
     steps: int = 128
     """Steps of each environment per update."""
     epochs: int = 4
-    """Passes over a rollout; every second one is shifted by half a recurrence, so they come in pairs."""
+    """Passes over a rollout, an even number, because every second one is shifted by half a recurrence."""
     batch: int = 256
-    """Samples of a minibatch."""
+    """Samples per minibatch."""
     recurrence: int = 4
-    """Steps the gradient goes back through time."""
+    """Steps of backpropagation through time."""
     learning_rate: float = 1e-3
     """Adam's step size."""
     adam_epsilon: float = 1e-8
@@ -31,16 +31,16 @@ class PPO:
     gae_lambda: float = 0.95
     """λ of the generalised advantage estimate."""
     clip: float = 0.2
-    """How far ratio and value may move per update."""
+    """PPO's ε: how far probability ratio and value may move per update."""
     entropy_weight: float = 0.01
     """Weight of the entropy in the objective."""
     value_weight: float = 0.5
     """Weight of the value's error in the loss."""
     largest_norm: float = 0.5
-    """Longer gradients are shortened to this."""
+    """Gradients are clipped to this norm."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be trained with."""
+        """Refuse values that cannot be trained with."""
         for field in fields(self):
             value = getattr(self, field.name)
             if not value > 0 and field.name != "gae_lambda":

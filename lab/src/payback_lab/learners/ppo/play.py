@@ -1,4 +1,4 @@
-"""Watching a trained agent: whole episodes, greedy or sampled, without learning and without bonus."""
+"""Evaluation of a trained agent: whole episodes, greedy or sampled, without learning and without bonus."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 
 from payback_lab.learners.ppo.actor_critic import Parameters, act
-from payback_lab.learners.ppo.recurrence import HIDDEN, Memory
+from payback_lab.learners.ppo.lstm import HIDDEN, Memory
 from payback_lab.learners.ppo.rollout import Environment, image_of, sample
 
 
@@ -17,13 +17,13 @@ class Play(NamedTuple):
     """Hold E episodes over T steps."""
 
     states: Any
-    """The state before each step, (T, E) per field; after an episode's end it means nothing."""
+    """The state before each step, (T, E) per field; not meaningful after an episode's end."""
     action: jax.Array
     """(T, E)."""
     active: jax.Array
     """(T, E), whether the episode was still going on."""
     solved: jax.Array
-    """(E,), whether it terminated, rather than ran out of time or of T."""
+    """(E,), whether it terminated, rather than reached the time limit or T."""
 
     @property
     def length(self) -> jax.Array:
@@ -32,10 +32,10 @@ class Play(NamedTuple):
 
 
 class Score(NamedTuple):
-    """Sum up an evaluation."""
+    """Hold the result of an evaluation."""
 
     length: float
-    """Mean length, with the time limit for what was not solved."""
+    """Mean length; an episode that was not solved counts with the time limit."""
     length_std: float
     solved: float
     """Share of episodes that reached the goal."""

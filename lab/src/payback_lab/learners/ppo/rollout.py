@@ -1,4 +1,4 @@
-"""Acting: T steps of B environments in lock-step, with the bonus paid and shaped inside the loop."""
+"""Rollouts: T steps of B environments in parallel, with the bonus computed and shaped inside the loop."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -14,7 +14,7 @@ from payback_lab.environments.doorkey.view import VIEW, channels
 from payback_lab.intrinsic.counts import first_visit, visit
 from payback_lab.learners.ppo.actor_critic import Parameters, act
 from payback_lab.learners.ppo.config import PPO
-from payback_lab.learners.ppo.recurrence import HIDDEN, Memory
+from payback_lab.learners.ppo.lstm import HIDDEN, Memory
 from payback_lab.learners.ppo.update import Rollout, advantages
 
 
@@ -22,7 +22,7 @@ class Environment(NamedTuple):
     """Describe an environment to the learner; states are pytrees of (B, …) arrays."""
 
     draws: int
-    """How many uniform numbers a start takes."""
+    """How many uniform random numbers a start takes."""
     start: Callable[[jax.Array], Any]
     """(draws, B) uniform numbers → state."""
     step: Callable[[Any, jax.Array], tuple[Any, jax.Array, jax.Array, jax.Array]]
@@ -30,11 +30,11 @@ class Environment(NamedTuple):
     observe: Callable[[Any], jax.Array]
     """state → (B, 49) tiles."""
     cells: int
-    """How many places the bonus tells apart."""
+    """How many places the bonus counts visits of."""
     cell: Callable[[Any], jax.Array]
     """state → the place's number."""
     event: Callable[[Any, Any], jax.Array] | None = None
-    """state before, state after → whether this is a moment at which `match_when` settles; None for never."""
+    """state before, state after → whether `match_when` settles at this step; None for never."""
 
 
 @cache
@@ -52,7 +52,7 @@ def doorkey_environment(task: doorkey.DoorKey) -> Environment:
 
 
 class Tally(NamedTuple):
-    """Add up each environment's episode so far, (B,) each."""
+    """Hold the sums over each environment's episode so far, (B,) each."""
 
     length: Any
     reward: Any
@@ -60,13 +60,13 @@ class Tally(NamedTuple):
     discount: Any
     """γ^t."""
     shaped: Any
-    """Σ γ^t F'_t: 0 at the end if all that was paid was repaid (the law)."""
+    """Σ γ^t F'_t: 0 at the end if every loan was repaid (the law)."""
     turnover: Any
-    """Σ γ^t |F'_t|, what the former is measured against."""
+    """Σ γ^t |F'_t|, to which `shaped` is compared."""
 
 
 class Actors(NamedTuple):
-    """Hold everything that goes on from one rollout to the next, except the learner."""
+    """Hold the state that is carried from one rollout to the next, except the learner's."""
 
     state: Any
     """The environments' states."""
@@ -81,7 +81,7 @@ class Actors(NamedTuple):
 
 
 class Events(NamedTuple):
-    """Hold what is recorded of every step, (T, B) each; of an episode at its last step."""
+    """Hold what is recorded of every step, (T, B) each; the tally counts at an episode's last step."""
 
     done: jax.Array
     truncated: jax.Array
@@ -115,9 +115,9 @@ def collect(
     actors: Actors,
     key: jax.Array,
 ) -> tuple[Actors, Rollout, jax.Array, Events]:
-    """Let the actors take `config.steps` steps each; return also the advantages (T, B)."""
+    """Take `config.steps` steps in every environment; return also the advantages (T, B)."""
     act_key, start_key = jax.random.split(key)
-    # Drawn at once: small draws inside the loop would take longer than the network.
+    # Drawn before the loop, because small draws inside it would take longer than the network.
     noise = jax.random.uniform(act_key, (config.steps, config.environments))
     draws = jax.random.uniform(start_key, (config.steps, environment.draws, config.environments))
 
@@ -161,9 +161,9 @@ def advance(
     action: jax.Array,
     draws: jax.Array,
 ) -> tuple[Actors, jax.Array, Events]:
-    """Take the actions; pay and shape the bonus; start again where an episode ended.
+    """Take the actions, compute and shape the bonus, and start a new episode where one ended.
 
-    What the learner is given is R_t + F'_t. The memory is left to the caller.
+    The learner is given R_t + F'_t. The LSTM's memory is left to the caller.
     """
     state, reward, terminated, truncated = environment.step(actors.state, action)
     done = terminated | truncated

@@ -1,7 +1,7 @@
-"""PPO with an LSTM, torch-ac's semantics, trained on R + F' (section `minigrid`).
+"""PPO with an LSTM, with the semantics of torch-ac, trained on R + F' (section `minigrid`).
 
-`make_train` gives two pure functions. Between two updates a run is its `Train` state alone, a pytree of
-arrays: saved and loaded, it goes on to the bit.
+`make_train` returns two pure functions. Between two updates a run is nothing but its `Train` state, a pytree of
+arrays: after saving and loading it, training continues to the bit.
 """
 
 import warnings
@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import payback
-from payback import RewardTransform
+from payback import Match, RewardTransform
 from payback_lab.learners.ppo.actor_critic import initial_parameters
 from payback_lab.learners.ppo.config import PPO
 from payback_lab.learners.ppo.rollout import Actors, Environment, Events, collect, initial_actors
@@ -27,7 +27,7 @@ class Train(NamedTuple):
     """Hold a run between two updates."""
 
     key: jax.Array
-    """(2,) uint32, the run's; all randomness is drawn from it and the number of the update."""
+    """(2,) uint32; all random numbers of the run come from it and the number of the update."""
     updates: jax.Array
     learner: Learner
     actors: Actors
@@ -36,7 +36,7 @@ class Train(NamedTuple):
 
 
 class Record(NamedTuple):
-    """Hold what is recorded of one update, scalars; NaN where no episode ended."""
+    """Hold one row of the learning curve, scalars; means over episodes are NaN if none ended in the update."""
 
     steps: Any
     """Steps so far, all environments together."""
@@ -57,13 +57,13 @@ class Record(NamedTuple):
     shaped: Any
     """Mean F' per step."""
     repaid: Any
-    """The least F' of any step: the largest repayment, as a negative number."""
+    """The lowest F' of any step: the largest repayment, as a negative number."""
     residual: Any
-    """Largest |Σ γ^t F'_t| / Σ γ^t |F'_t| of an episode that ended: 0 if all that was paid was repaid."""
+    """The largest |Σ γ^t F'_t| / Σ γ^t |F'_t| of an episode that ended: 0 if every loan was repaid."""
 
 
 class Trainer(NamedTuple):
-    """Give the two functions of a run."""
+    """Hold the two functions of a run."""
 
     init: Callable[[jax.Array], Train]
     """A key → the state before the first update."""
@@ -76,7 +76,7 @@ def make_train(
 ) -> Trainer:
     """Prepare training with a scheme's transform, None for no bonus at all.
 
-    `shaping_gamma` is for ablations: it admits a transform of another γ than the learner's, which breaks the law.
+    `shaping_gamma` is for ablations: it allows a transform whose γ is not the learner's, which breaks the law.
 
     >>> from payback_lab.environments.doorkey.rules import make_doorkey
     >>> from payback_lab.learners.ppo.rollout import doorkey_environment
@@ -85,7 +85,7 @@ def make_train(
     0
     """
     expected = config.gamma if shaping_gamma is None else shaping_gamma
-    if transform is not None and transform.gamma not in (None, expected):
+    if isinstance(transform, Match) and transform.gamma != expected:
         raise ValueError(
             f"the shaping's γ is {transform.gamma} and the learner's {expected}; "
             "what is repaid balances for one and the same γ only: give both the same"
@@ -100,12 +100,12 @@ def make_train(
             started = initial_actors(config, environment, transform, actors)
         learner = initial_learner(initial_parameters(network))
         train = Train(raw, jnp.int32(0), learner, started, jnp.full(WINDOW, -1.0))
-        # Through NumPy: the types are then settled, as those of a loaded checkpoint, and compiled for once.
+        # Through NumPy, because the types are then those of a loaded checkpoint and the update is compiled only once.
         return jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)), train)
 
     @jax.jit
     def update_once(train: Train) -> tuple[Train, Record]:
-        # + 2: the keys 0 and 1 of the split above are taken.
+        # + 2, because `init` has used the keys 0 and 1 of the split.
         key = jax.random.fold_in(jax.random.wrap_key_data(train.key), train.updates + 2)
         act, shuffle = jax.random.split(key)
         p = unflatten(train.learner.parameters)
@@ -118,12 +118,12 @@ def make_train(
 
 
 def recorded(config: PPO, train: Train, events: Events) -> tuple[jax.Array, Record]:
-    """Sum up an update; return the lengths of the last 16 episodes and the record."""
+    """Return the lengths of the last 16 episodes and the record of an update."""
     done, tally = events.done.ravel(), jax.tree.map(jnp.ravel, events.tally)
     count = done.sum()
     lengths = jnp.concatenate([train.lengths, tally.length])
     ended = jnp.concatenate([train.lengths > 0, done])
-    # The newest that ended are picked first; −1 stands for "fewer than 16 so far".
+    # The latest 16 that ended; −1 where there are fewer so far.
     newest = jnp.nonzero(ended[::-1], size=WINDOW, fill_value=-1)[0]
     last = jnp.where(newest < 0, -1.0, lengths[::-1][newest])[::-1]
     now, spread = _moments(tally.length, done)

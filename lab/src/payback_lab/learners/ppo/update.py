@@ -1,10 +1,10 @@
-"""One PPO update with torch-ac's semantics: epochs of minibatches of short sequences.
+"""One PPO update with the semantics of torch-ac: epochs of minibatches of short sequences.
 
 A rollout is cut into sequences of `recurrence` steps. Sequence q = block·B + environment starts at step
 block·recurrence; in every second epoch half a recurrence later, without the last block. A sequence starts
 from the memory that the epoch before it left at that step; the first epoch from the rollout's.
 
-Every minibatch has the same shape, so that one is compiled: what is left out has weight 0.
+Every minibatch has the same shape, because another shape would be compiled again; what is left out has weight 0.
 """
 
 from typing import NamedTuple
@@ -17,11 +17,11 @@ from jax import lax
 from payback_lab.environments.doorkey.view import VIEW, channels
 from payback_lab.learners.ppo.actor_critic import SHAPES, Parameters, act_all
 from payback_lab.learners.ppo.config import PPO
-from payback_lab.learners.ppo.recurrence import HIDDEN, Memory
+from payback_lab.learners.ppo.lstm import HIDDEN, Memory
 
 
 class Rollout(NamedTuple):
-    """Hold what T steps of B environments gave."""
+    """Hold T steps of B environments."""
 
     tiles: jax.Array
     """(T, 49, B) uint16, the views."""
@@ -43,7 +43,7 @@ class Learner(NamedTuple):
     mean: jax.Array
     square: jax.Array
     taken: jax.Array
-    """Steps taken, a float."""
+    """Adam steps taken, a float."""
 
 
 class Batch(NamedTuple):
@@ -58,11 +58,11 @@ class Batch(NamedTuple):
     action: jax.Array
     """(steps·S,)."""
     weight: jax.Array
-    """(steps·S,), what each step counts in the loss."""
+    """(steps·S,), the weight of each step in the loss."""
 
 
 def flatten(p: Parameters) -> jax.Array:
-    """Lay the parameters out in one vector."""
+    """Concatenate the parameters into one vector."""
     return jnp.concatenate([part.ravel() for part in p])
 
 
@@ -74,7 +74,7 @@ def unflatten(vector: jax.Array) -> Parameters:
 
 
 def initial_learner(p: Parameters) -> Learner:
-    """Start Adam."""
+    """Start Adam with moments 0."""
     vector = flatten(p)
     return Learner(vector, jnp.zeros_like(vector), jnp.zeros_like(vector), jnp.zeros((), vector.dtype))
 
@@ -84,7 +84,7 @@ def advantages(config: PPO, reward: jax.Array, value: jax.Array, alive: jax.Arra
 
         δ_t = R_t + γ V_{t+1} alive_{t+1} − V_t;   A_t = δ_t + γλ alive_{t+1} A_{t+1}
 
-    An episode's end, terminated or truncated, has nothing after it: the debt is settled there.
+    After an episode's end, terminated or truncated, nothing is bootstrapped, because the debt is settled there.
     """
 
     def back(later: jax.Array, row: tuple) -> tuple[jax.Array, jax.Array]:
@@ -105,7 +105,7 @@ def draw_orders(config: PPO, key: jax.Array) -> jax.Array:
 
 
 def inverse(order: jax.Array) -> jax.Array:
-    """Return where each number stands in a permutation; for some hundreds, comparing all beats sorting.
+    """Return the inverse of a permutation; for some hundreds, comparing all pairs is faster than sorting.
 
     >>> inverse(jnp.array([2, 0, 1])).tolist()
     [1, 2, 0]
@@ -115,7 +115,7 @@ def inverse(order: jax.Array) -> jax.Array:
 
 
 def update(config: PPO, learner: Learner, rollout: Rollout, advantage: jax.Array, orders: jax.Array) -> Learner:
-    """Train on a rollout; `orders` says in which order its sequences come, as `draw_orders` gives it."""
+    """Train on a rollout; `orders` is the order of its sequences in each epoch, from `draw_orders`."""
     numbers = (rollout.alive, rollout.log_prob, rollout.value, advantage, rollout.value + advantage)
     numbers = jnp.stack(numbers).reshape(5, -1)
     B, Q = config.environments, config.sequences
@@ -128,8 +128,8 @@ def update(config: PPO, learner: Learner, rollout: Rollout, advantage: jax.Array
         batches = batches._replace(memory=columns(memory, where[order], len(batches.weight)))
         learner, half = lax.scan(lambda learner, batch: train(config, learner, batch), learner, batches)
         half = jnp.moveaxis(half, 1, 0).reshape(2 * HIDDEN, -1)
-        # Halfway through block k begins its shifted block; halfway through that, block k + 1. Block 0 begins
-        # where the rollout did.
+        # A shifted block begins halfway through its block, and block k + 1 halfway through shifted block k. Block 0
+        # begins where the rollout did.
         later = B + inverse(order)
         where = jnp.where(shifted, jnp.where(sequence < B, sequence, jnp.roll(later, B)), later)
         return (learner, jnp.concatenate([rollout.memory[0], half], axis=1), where), None
@@ -147,7 +147,7 @@ def columns(memory: jax.Array, where: jax.Array, batches: int) -> jax.Array:
 
 
 def gather(config: PPO, rollout: Rollout, numbers: jax.Array, order: jax.Array, shifted: jax.Array) -> Batch:
-    """Collect an epoch's minibatches along a leading axis; their memory is left out."""
+    """Collect an epoch's minibatches along a leading axis, without their memory."""
     B, size = config.environments, config.batch // config.recurrence
     rows = order.reshape(-1, 1, size)
     shift = jnp.where(shifted, config.recurrence // 2, 0)
@@ -170,8 +170,8 @@ def gather(config: PPO, rollout: Rollout, numbers: jax.Array, order: jax.Array, 
 def train(config: PPO, learner: Learner, batch: Batch) -> tuple[Learner, jax.Array]:
     """Take one Adam step on a minibatch; return the memories halfway through its sequences."""
     p = unflatten(learner.parameters)
-    slope, half = jax.grad(loss, argnums=1, has_aux=True)(config, p, batch)
-    return adam(config, learner, flatten(slope)), half
+    gradient, half = jax.grad(loss, argnums=1, has_aux=True)(config, p, batch)
+    return adam(config, learner, flatten(gradient)), half
 
 
 def loss(config: PPO, p: Parameters, batch: Batch) -> tuple[jax.Array, jax.Array]:
@@ -195,14 +195,14 @@ def loss(config: PPO, p: Parameters, batch: Batch) -> tuple[jax.Array, jax.Array
     return (each * batch.weight).sum(), jnp.concatenate([half.hidden, half.cell])
 
 
-def adam(config: PPO, learner: Learner, slope: jax.Array) -> Learner:
-    """Take one Adam step (β = 0.9, 0.999) along the gradient, shortened to the largest norm."""
-    norm = jnp.sqrt((slope * slope).sum())
-    slope = slope * jnp.minimum(1.0, config.largest_norm / (norm + 1e-6))
+def adam(config: PPO, learner: Learner, gradient: jax.Array) -> Learner:
+    """Take one Adam step (β = 0.9, 0.999) along the gradient, clipped to the largest norm."""
+    norm = jnp.sqrt((gradient * gradient).sum())
+    gradient = gradient * jnp.minimum(1.0, config.largest_norm / (norm + 1e-6))
     taken = learner.taken + 1
-    mean = 0.9 * learner.mean + 0.1 * slope
-    square = 0.999 * learner.square + 0.001 * slope * slope
-    # 1 − βⁿ by expm1: in float32 the plain difference is wrong in the fifth digit.
+    mean = 0.9 * learner.mean + 0.1 * gradient
+    square = 0.999 * learner.square + 0.001 * gradient * gradient
+    # 1 − βⁿ by expm1, because in float32 the plain difference is wrong in the fifth digit.
     unbias = -jnp.expm1(taken * np.log(0.9))
     spread = jnp.sqrt(square) / jnp.sqrt(-jnp.expm1(taken * np.log(0.999))) + config.adam_epsilon
     return Learner(learner.parameters - config.learning_rate / unbias * mean / spread, mean, square, taken)

@@ -2,12 +2,12 @@
 
     Q(s,a) ← Q(s,a) + α (R_t + F'_t + γ [not the last step] max_b Q(s',b) − Q(s,a))
 
-A batch trains several seeds of one scheme side by side, one lane each. A lane goes on to its next episode by
-itself, so none waits for another's episode to end. F' is what the core's transform makes of F, called inside
-the jitted loop once per step. The scheme `none` is compiled without RND.
+A batch trains several seeds of one scheme side by side, one lane each. Each lane starts its next episode on its own, so
+that none waits for another. F' comes from the library's transform, called once per step inside the jitted loop. The
+scheme `none` is compiled without RND.
 
-Every lane sees the same numbers whoever is beside it: the width of a batch is fixed, its own key draws its
-network and its steps, and its transform (with its mean F̄) is its own.
+A lane's result does not depend on the other lanes, because the width of a batch is fixed and each lane has its own key,
+network and transform (with its mean F̄).
 """
 
 import warnings
@@ -27,11 +27,11 @@ from payback_lab.learners.q_learning.config import LANES, QLearning
 from payback_lab.methods import transform_of
 
 CHUNK = 1000
-"""Steps between two looks at the progress; changes no result."""
+"""Steps between two reports of progress; it does not affect the result."""
 
 
 class Tally(NamedTuple):
-    """Add up an episode."""
+    """Hold the sums over an episode."""
 
     length: Any
     reward: Any
@@ -39,9 +39,9 @@ class Tally(NamedTuple):
     intrinsic: Any
     """Σ F_t."""
     shaped: Any
-    """Σ γ^t F'_t: 0 if all that was paid was repaid (the law)."""
+    """Σ γ^t F'_t: 0 if every loan was repaid (the law)."""
     turnover: Any
-    """Σ γ^t |F'_t|, what the former is measured against."""
+    """Σ γ^t |F'_t|, to which `shaped` is compared."""
 
 
 class Lane(NamedTuple):
@@ -63,7 +63,7 @@ class Lane(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """Hold what one run leaves."""
+    """Hold the result of one run."""
 
     episodes: Tally
     """One entry per training episode."""
@@ -74,7 +74,7 @@ class Trained(NamedTuple):
 def make_train(config: QLearning, scheme: str) -> Callable[..., list[Trained]]:
     """Compile the training of one scheme; return `train(seeds, progress)`, which gives one `Trained` per seed.
 
-    `progress` is told the share of the work that is done, 0 … 1.
+    `progress` is called with the share of the work that is done, 0 … 1.
     """
     seeds_like = jax.ShapeDtypeStruct((LANES,), jnp.uint32)
     begin = jax.jit(jax.vmap(partial(_begin, config, scheme)))
@@ -102,8 +102,8 @@ def make_train(config: QLearning, scheme: str) -> Callable[..., list[Trained]]:
 def greedy_episode(cliff: Cliff, q: np.ndarray) -> tuple[float, int]:
     """Walk one episode with ε = 0; return its extrinsic return and its length.
 
-    Of equal actions the first is taken (up, right, down, left), as the policy maps draw it: grid and walker
-    are deterministic, so one episode says all.
+    Of equal actions the first is taken (up, right, down, left), as in the policy maps. One episode is enough, because
+    grid and policy are deterministic.
     """
     table, cell, total, length, ended = moves(cliff), cliff.start, 0.0, 0, False
     while not ended:
@@ -130,11 +130,11 @@ def _begin(config: QLearning, scheme: str, seed: jax.Array) -> Lane:
 
 
 def _advance(config: QLearning, scheme: str, lanes: Lane) -> tuple[Lane, tuple[jax.Array, Tally]]:
-    """Take CHUNK steps in every lane; return also which of them ended an episode, and its tally then."""
+    """Take CHUNK steps in every lane; return also which of them ended an episode, and the episode's tally."""
     table, transform = Moves(*map(jnp.asarray, moves(config.cliff))), _transform(config, scheme)
 
     def draw(key: jax.Array, first: jax.Array) -> jax.Array:
-        # By the step's number, not from a running key: all of a chunk's numbers are then drawn at once.
+        # From the step's number, not from a running key, because all numbers of a chunk can then be drawn at once.
         return jax.vmap(lambda t: jax.random.uniform(jax.random.fold_in(key, t), (2,)))(first + jnp.arange(CHUNK))
 
     def all_lanes(lanes: Lane, draws: jax.Array) -> tuple[Lane, tuple[jax.Array, Tally]]:
@@ -147,7 +147,7 @@ def _advance(config: QLearning, scheme: str, lanes: Lane) -> tuple[Lane, tuple[j
 def _step(
     config: QLearning, table: Moves, transform: RewardTransform | None, lane: Lane, draws: jax.Array
 ) -> tuple[Lane, tuple[jax.Array, Tally]]:
-    """Take one step: act, be paid, learn, and begin anew after an episode's last."""
+    """Take one step: act, compute and shape the reward, learn, and start a new episode after the last step."""
     action = choose(lane.q[lane.cell], epsilon(config, lane.episode), draws)
     cell, reward, terminated, truncated = step(table, config.limit, lane.cell, lane.tally.length, action)
     done = terminated | truncated
@@ -180,7 +180,7 @@ def epsilon(config: QLearning, episode: jax.Array) -> jax.Array:
 
 
 def choose(values: jax.Array, chance: jax.Array, draws: jax.Array) -> jax.Array:
-    """Choose an action ε-greedily: one of all with the given chance, else one of the best, each equally likely."""
+    """Choose an action ε-greedily: with the given chance any, otherwise one of the best, each equally likely."""
     explore, which = draws
     eligible = (explore < chance) | (values == values.max())
     rank = jnp.cumsum(eligible)
@@ -212,7 +212,7 @@ def _transform(config: QLearning, scheme: str) -> RewardTransform | None:
 
 
 def _quiet(init: Callable[[jax.Array], Any], example: jax.Array) -> Any:
-    # The warning is of episodes of thousands of steps; these end at the limit.
+    # The warning is about episodes of thousands of steps; these end at the time limit.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", payback.InterestWarning)
         return init(example)

@@ -21,8 +21,8 @@ class Memory(NamedTuple):
     cell: jax.Array
 
 
-class Gates(NamedTuple):
-    """Hold the LSTM's weights; the four gates lie one above the other in the order i, f, g, o."""
+class Weights(NamedTuple):
+    """Hold the LSTM's weights; the rows of the four gates follow each other in the order i, f, g, o."""
 
     input: jax.Array
     """W_x, (256, 64)."""
@@ -32,75 +32,75 @@ class Gates(NamedTuple):
     """b, (256, 1)."""
 
 
-def remember(gates: Gates, features: jax.Array, memory: Memory, alive: jax.Array) -> Memory:
-    """Take one step; `alive` is 0 for samples whose episode has just begun: their memory is emptied first."""
+def lstm_step(weights: Weights, features: jax.Array, memory: Memory, alive: jax.Array) -> Memory:
+    """Take one step; where `alive` is 0, because an episode has just begun, the memory is cleared first."""
     hidden, cell = memory.hidden * alive, memory.cell * alive
-    both = jnp.concatenate([gates.input, gates.hidden], axis=1)
-    opened = _open(both @ jnp.concatenate([features, hidden]) + gates.bias)
-    return _pass(opened, cell)
+    both = jnp.concatenate([weights.input, weights.hidden], axis=1)
+    values = _gate_values(both @ jnp.concatenate([features, hidden]) + weights.bias)
+    return _next_memory(values, cell)
 
 
 @jax.custom_vjp
-def remember_all(gates: Gates, features: jax.Array, memory: Memory, alive: jax.Array) -> tuple[Any, Memory]:
+def lstm_sequence(weights: Weights, features: jax.Array, memory: Memory, alive: jax.Array) -> tuple[Any, Memory]:
     """Run a sequence: features (64, steps·samples), alive (steps, samples).
 
-    Return the hidden states (64, steps·samples), and the memory after half of the steps: it is what the next
-    epoch starts from, and gets no gradient. Nor does the memory that comes in.
+    Return the hidden states (64, steps·samples), and the memory after half of the steps, from which the next epoch
+    starts. No gradient flows through that memory, nor through the one that is given.
     """
-    return _forward(gates, features, memory, alive)[0]
+    return _forward(weights, features, memory, alive)[0]
 
 
-def _forward(gates: Gates, features: jax.Array, memory: Memory, alive: jax.Array) -> tuple[Any, tuple]:
+def _forward(weights: Weights, features: jax.Array, memory: Memory, alive: jax.Array) -> tuple[Any, tuple]:
     steps, samples = alive.shape
-    given = (gates.input @ features).reshape(4 * HIDDEN, steps, samples)
+    from_input = (weights.input @ features).reshape(4 * HIDDEN, steps, samples)
 
     def step(t: jax.Array, carry: tuple) -> tuple:
         memory, seen, before, kept = carry
         now = lax.dynamic_index_in_dim(alive, t)
         hidden, cell = memory.hidden * now, memory.cell * now
-        opened = _open(_at(given, t) + gates.hidden @ hidden + gates.bias)
-        memory = _pass(opened, cell)
-        slopes = _slopes(opened, cell, jnp.tanh(memory.cell), now)
+        values = _gate_values(_at(from_input, t) + weights.hidden @ hidden + weights.bias)
+        memory = _next_memory(values, cell)
+        derivatives = _derivatives(values, cell, jnp.tanh(memory.cell), now)
         seen = Memory(*(_put(old, new, t) for old, new in zip(seen, memory, strict=True)))
-        return memory, seen, _put(before, hidden, t), _keep(kept, slopes, t)
+        return memory, seen, _put(before, hidden, t), _keep(kept, derivatives, t)
 
     blank = jnp.zeros((HIDDEN, steps, samples), features.dtype)
-    kept = (jnp.zeros_like(given), blank, blank)
+    kept = (jnp.zeros_like(from_input), blank, blank)
     _, seen, before, kept = lax.fori_loop(0, steps, step, (memory, Memory(blank, blank), blank, kept))
     half = Memory(*(part[:, steps // 2 - 1] for part in seen))
-    return (seen.hidden.reshape(HIDDEN, -1), half), (gates, features, alive, before, kept)
+    return (seen.hidden.reshape(HIDDEN, -1), half), (weights, features, alive, before, kept)
 
 
-def _open(gates: jax.Array) -> tuple[jax.Array, ...]:
+def _gate_values(gates: jax.Array) -> tuple[jax.Array, ...]:
     i, f, g, o = (gates[k * HIDDEN : (k + 1) * HIDDEN] for k in range(4))
     return jax.nn.sigmoid(i), jax.nn.sigmoid(f), jnp.tanh(g), jax.nn.sigmoid(o)
 
 
-def _pass(opened: tuple[jax.Array, ...], cell: jax.Array) -> Memory:
-    i, f, g, o = opened
+def _next_memory(values: tuple[jax.Array, ...], cell: jax.Array) -> Memory:
+    i, f, g, o = values
     cell = f * cell + i * g
     return Memory(o * jnp.tanh(cell), cell)
 
 
-def _slopes(opened: tuple[jax.Array, ...], cell: jax.Array, squashed: jax.Array, alive: jax.Array) -> tuple:
-    """Return what the backward pass multiplies by: of the four gates, of h' by c', and of c' by the last c."""
-    i, f, g, o = opened
+def _derivatives(values: tuple[jax.Array, ...], cell: jax.Array, squashed: jax.Array, alive: jax.Array) -> tuple:
+    """Return the factors of the backward pass: ∂/∂ of the four gates' inputs, ∂h'/∂c', and ∂c'/∂c."""
+    i, f, g, o = values
     of_gates = (g * i * (1 - i), cell * f * (1 - f), i * (1 - g * g), squashed * o * (1 - o))
     return of_gates, o * (1 - squashed * squashed), f * alive
 
 
-def _keep(kept: tuple, slopes: tuple, t: jax.Array) -> tuple:
+def _keep(kept: tuple, derivatives: tuple, t: jax.Array) -> tuple:
     of_gates, by_cell, by_last = kept
-    for k, slope in enumerate(slopes[0]):
-        of_gates = lax.dynamic_update_slice(of_gates, slope[:, None], (k * HIDDEN, t, 0))
-    return of_gates, _put(by_cell, slopes[1], t), _put(by_last, slopes[2], t)
+    for k, derivative in enumerate(derivatives[0]):
+        of_gates = lax.dynamic_update_slice(of_gates, derivative[:, None], (k * HIDDEN, t, 0))
+    return of_gates, _put(by_cell, derivatives[1], t), _put(by_last, derivatives[2], t)
 
 
-def _backward(saved: tuple, slope: tuple) -> tuple:
-    gates, features, alive, before, (of_gates, by_cell, by_last) = saved
+def _backward(saved: tuple, gradient: tuple) -> tuple:
+    weights, features, alive, before, (of_gates, by_cell, by_last) = saved
     steps, samples = alive.shape
-    seen = slope[0].reshape(HIDDEN, steps, samples)
-    transposed = gates.hidden.T
+    seen = gradient[0].reshape(HIDDEN, steps, samples)
+    transposed = weights.hidden.T
 
     def step(k: jax.Array, carry: tuple) -> tuple:
         hidden, cell, now, of_gates = carry
@@ -118,14 +118,14 @@ def _backward(saved: tuple, slope: tuple) -> tuple:
     *_, of_gates = lax.fori_loop(0, steps, step, (hidden, hidden * by_cell[:, -1], blank, of_gates))
     of_gates = of_gates.reshape(4 * HIDDEN, -1)
     before = before.reshape(HIDDEN, -1)
-    by_weight = Gates(of_gates @ features.T, of_gates @ before.T, of_gates.sum(axis=1, keepdims=True))
-    # In two parts, or XLA would hand the transposition to a slower kind of product.
+    by_weight = Weights(of_gates @ features.T, of_gates @ before.T, of_gates.sum(axis=1, keepdims=True))
+    # In two parts, because XLA would otherwise merge the transposition into a slower matrix product.
     half = HIDDEN // 2
-    turned = jnp.concatenate([gates.input[:, :half].T, gates.input[:, half:].T])
+    turned = jnp.concatenate([weights.input[:, :half].T, weights.input[:, half:].T])
     return by_weight, turned @ of_gates, None, None
 
 
-remember_all.defvjp(_forward, _backward)
+lstm_sequence.defvjp(_forward, _backward)
 
 
 def _at(sequence: jax.Array, t: jax.Array) -> jax.Array:

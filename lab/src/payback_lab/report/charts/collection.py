@@ -1,4 +1,4 @@
-"""Collect the charts of a page, each as a specification and named data; save the same as static figures."""
+"""The charts of one page, each a Vega-Lite specification and the data it names; the same as static figures."""
 
 from functools import partial
 from pathlib import Path
@@ -7,18 +7,21 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from payback_lab.methods import TITLES
-from payback_lab.report import figures, grids, tables
-from payback_lab.report.figures import DELAYS, FINALS, LABELS, LOGARITHMIC, finished
+from payback_lab.methods import title
+from payback_lab.report import tables
+from payback_lab.report.charts import cliff
+from payback_lab.report.charts.curves import LABELS, LOGARITHMIC, curve_chart
+from payback_lab.report.charts.final_figures import DELAYS, FINALS, delay_chart, final_chart
+from payback_lab.report.charts.style import finished
 from payback_lab.report.summary import Group, Summary
 
 HEIGHT = 300
 PADDING = {"left": 10, "top": 10, "bottom": 10, "right": 40}
-"""Around a saved figure; to the right room for a legend in a wider font than it was measured in."""
+"""Around a saved figure; more on the right, because the reader's font may be wider than the one measured."""
 
 
 class Charts:
-    """Gather charts while the page is composed; specifications and data are stored once and named by charts."""
+    """Collect the charts of a page; charts refer to specifications and data by name, so that each is stored once."""
 
     def __init__(self) -> None:
         self._charts: dict[str, dict[str, Any]] = {}
@@ -39,9 +42,7 @@ class Charts:
         name = _id(group.name, column)
         columns = tables.curve_columns(group, column)
         label, line = LABELS[column], summary.reference.get(column)
-        chart = partial(
-            figures.curve_chart, schemes, label, group.axis, logarithmic=column in LOGARITHMIC, reference=line
-        )
+        chart = partial(curve_chart, schemes, label, group.axis, logarithmic=column in LOGARITHMIC, reference=line)
         longer = tables.beside_rows(group, beside, column) if beside else []
         data = {"rows": columns, "beside": longer}
         self._add(name, _id(column, *schemes), finished(chart(), width="container", height=HEIGHT), data)
@@ -53,7 +54,7 @@ class Charts:
         """Add the final figures by scheme."""
         name = _id(group.name, key)
         rows = tables.final_rows(group, key)
-        chart = figures.final_chart(schemes, FINALS[key])
+        chart = final_chart(schemes, FINALS[key])
         height = 34 * len(schemes) + 10
         self._add(name, _id(key, *schemes), finished(chart, width="container", height=height), {"rows": rows})
         self._static[name] = finished(chart, width=520, height=height) | {"datasets": {"rows": rows}}
@@ -62,8 +63,8 @@ class Charts:
     def delay(self, group: Group, key: str) -> dict[str, str]:
         """Add a figure against the delay of the repayment."""
         name = _id(group.name, key, "by-delay")
-        rows = tables.delay_rows(group, key, DELAYS, TITLES)
-        chart = figures.delay_chart(FINALS[key])
+        rows = tables.delay_rows(group, key, DELAYS)
+        chart = delay_chart(FINALS[key])
         self._add(name, _id(key, "by-delay"), finished(chart, width="container", height=HEIGHT), {"rows": rows})
         self._static[name] = finished(chart, width=560, height=320) | {"datasets": {"rows": rows}}
         return {"id": name, "caption": f"{FINALS[key].capitalize()}, against the delay"}
@@ -75,37 +76,44 @@ class Charts:
         rows, columns = policy.action.shape
         kind = f"policy-{columns}"
         if kind not in self._specs:
-            height = 130 if columns <= grids.NARROW else 96
-            self._specs[kind] = finished(grids.policy_chart(columns), width="container", height=height)
+            height = 130 if columns <= cliff.NARROW else 96
+            self._specs[kind] = finished(cliff.policy_chart(columns), width="container", height=height)
         self._add(name, kind, None, {"cells": tables.policy_cells(policy)})
         sheet = self._maps.setdefault(_id(group.name, "policies"), [])
-        sheet.append((name, figures.titled(scheme), rows, columns))
+        sheet.append((name, title(scheme), rows, columns))
         return name
 
     def grid(self, experiment: str, rows: int, columns: int) -> str:
         """Add the grid with its two paths."""
         name = _id(experiment, "grid")
-        chart = grids.grid_chart(rows, columns)
-        height = 40 * rows if columns <= grids.NARROW else 96
+        chart = cliff.grid_chart(rows, columns)
+        height = 40 * rows if columns <= cliff.NARROW else 96
         self._add(name, name, finished(chart, width="container", height=height), {})
-        self._static[name] = finished(chart, width=(44 if columns <= grids.NARROW else 22) * columns, height=height)
+        self._static[name] = finished(chart, width=(44 if columns <= cliff.NARROW else 22) * columns, height=height)
         return name
 
     def drawing(self, name: str, svg: str) -> str:
-        """Add a drawing that is SVG already; it stands in the page as it is."""
+        """Add a drawing that is SVG already; the page holds it unchanged."""
         self._drawn[_id(name)] = svg
         return svg
+
+    def names(self) -> list[str]:
+        """Return the names of the static figures."""
+        return [*self._static, *self._maps, *self._drawn]
+
+    def svg(self, name: str) -> str:
+        """Draw one static figure."""
+        if name in self._drawn:
+            return self._drawn[name]
+        spec = self._static[name] if name in self._static else self._sheet(self._maps[name])
+        return vl_convert.vegalite_to_svg({**spec, "background": "white", "padding": PADDING, "autosize": "pad"})
 
     def save(self, folder: Path) -> list[Path]:
         """Write every figure as SVG and PNG."""
         folder.mkdir(parents=True, exist_ok=True)
-        sheets = {name: self._sheet(maps) for name, maps in self._maps.items()}
         written = []
-        drawn = {
-            name: vl_convert.vegalite_to_svg({**spec, "background": "white", "padding": PADDING, "autosize": "pad"})
-            for name, spec in (self._static | sheets).items()
-        }
-        for name, svg in (drawn | self._drawn).items():
+        for name in self.names():
+            svg = self.svg(name)
             (folder / f"{name}.svg").write_text(svg)
             (folder / f"{name}.png").write_bytes(vl_convert.svg_to_png(svg, scale=2.0))
             written += [folder / f"{name}.svg", folder / f"{name}.png"]
@@ -120,16 +128,16 @@ class Charts:
     def _sheet(self, maps: list[tuple[str, str, int, int]]) -> dict[str, Any]:
         """Lay the maps of one group out on one figure."""
         charts = []
-        for name, title, rows, columns in maps:
-            chart = grids.policy_chart(columns, f"{name}.cells")
-            side = 30 if columns <= grids.NARROW else 22
-            charts.append(chart.properties(title=title, width=side * columns, height=30 * rows))
+        for name, heading, rows, columns in maps:
+            chart = cliff.policy_chart(columns, f"{name}.cells")
+            side = 30 if columns <= cliff.NARROW else 22
+            charts.append(chart.properties(title=heading, width=side * columns, height=30 * rows))
         datasets = {f"{name}.cells": self._data[f"{name}.cells"] for name, *_ in maps}
-        across = 2 if maps[0][3] <= grids.NARROW else 1
+        across = 2 if maps[0][3] <= cliff.NARROW else 1
         sheet = alt.concat(*charts, columns=across).resolve_scale(color="independent")
         return finished(sheet) | {"datasets": datasets}
 
 
 def _id(*parts: str) -> str:
-    """Make a name that may stand in a file name and an attribute."""
+    """Make a name that is valid in file names and HTML attributes."""
     return "".join(c if c.isalnum() or c in "-._" else "-" for c in "-".join(parts).replace("_", "-"))

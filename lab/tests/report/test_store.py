@@ -1,16 +1,15 @@
 """Runs made on another day are added to a committed summary, and nothing is lost or counted twice."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from payback_lab import records
-from payback_lab.report.merging import merged
+from payback_lab.report.store import merged
 from payback_lab.report.summary import Summary, summarise
 from payback_lab.running.plan import Claim
-from payback_lab.user_error import Mistake
+from payback_lab.user_error import UserError
 
 
 class Counting:
@@ -28,9 +27,8 @@ class Counting:
 
 
 @pytest.fixture
-def parts(fake, runs: Path) -> tuple[Counting, dict[str, records.Record]]:
-    found = {f.relative_to(runs).as_posix(): records.read(f) for f in records.folders(runs)}
-    return Counting(fake), {name: record for name, record in found.items() if name.split("/")[1] in ("none", "im")}
+def parts(fake, found: dict[str, records.Record]) -> tuple[Counting, dict[str, records.Record]]:
+    return Counting(fake), {name: record for name, record in found.items() if record.run.scheme in ("none", "im")}
 
 
 def only(experiment, found, *seeds: int) -> Summary:
@@ -69,5 +67,5 @@ def test_runs_of_another_kind_are_refused(parts) -> None:
     experiment, found = parts
     old = only(experiment, found, 0)
     other = replace(old.groups[0], config={**old.groups[0].config, "drift": 9.0})
-    with pytest.raises(Mistake, match="made with another config"):
+    with pytest.raises(UserError, match="made with another config"):
         merged(experiment, only(experiment, found, 1), replace(old, groups=(other,)))

@@ -37,7 +37,7 @@ def room(film: Film, frame: int, size: int = 8) -> str:
         _box(now["wall"], 1, WALL, height=size - 2),
         _box(size - 2, size - 2, GOAL),
     ]
-    # A stay of 50 steps is as dark as it gets; on the first step a cell is just tinted.
+    # The colour of a cell grows with the logarithm of the steps spent there, up to 50.
     parts += [_box(x, y, VISITED, opacity=min(0.85, 0.12 + 0.73 * log(n) / log(50))) for (x, y), n in spent.items()]
     parts.append(_door(now))
     if now["key_x"] >= 0:

@@ -1,4 +1,4 @@
-"""From records or summaries to a report: `payback-lab report`."""
+"""`payback-lab report`: report.html and figures, from the runs there are or from the committed summaries."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,50 +6,51 @@ from pathlib import Path
 from rich.console import Console
 
 from payback_lab import experiments, records
+from payback_lab.atomic_write import write_file
 from payback_lab.prior_work import summary as prior_summary
 from payback_lab.prior_work.summary import Text
 from payback_lab.records import Record
-from payback_lab.report import store as storage
-from payback_lab.report.charts import Charts
-from payback_lab.report.merging import merged
+from payback_lab.report import store
+from payback_lab.report.charts.collection import Charts
 from payback_lab.report.page import page
 from payback_lab.report.summary import Summary, summarise
-from payback_lab.user_error import Mistake, writing_to
+from payback_lab.running.plan import group_of
+from payback_lab.user_error import UserError, writing_to
 
 
-def make(out: Path, summaries: Path, save_summaries: bool, console: Console) -> int:
+def report(out: Path, summaries: Path, save_summaries: bool, console: Console) -> int:
     """Write report.html and figures/ into `out`; return 1 if damaged runs had to be left out, else 0.
 
-    What is shown: the runs in `out`; if there are none, the summaries. The two are never mixed, so a quick demo is
-    not mistaken for the full experiment; where runs were cut short, the summaries are thin lines beside them.
+    The report shows the runs in `out`; if there are none, the summaries. The two are never mixed, because a quick demo
+    would be mistaken for the full experiment; where runs were cut short, the summaries are thin lines beside them.
     """
     found, damaged = _read(out)
     if not found and damaged:
-        raise Mistake(f"All runs in {out} are damaged: make them again with `payback-lab run`.")
-    told = _summaries(found) if found else storage.load(summaries)
+        raise UserError(f"All runs in {out} are damaged: make them again with `payback-lab run`.")
+    told = _summaries(found) if found else store.load(summaries)
     if not told:
-        raise Mistake(
+        raise UserError(
             f"There are no runs in {out} and no summaries in {summaries}: start with `payback-lab run cliff`."
         )
     if save_summaries and not found:
-        raise Mistake(f"--save-summaries needs full runs, and {out} holds none: start with `payback-lab run cliff`.")
+        raise UserError(f"--save-summaries needs full runs, and {out} holds none: start with `payback-lab run cliff`.")
     for folder, flaw in damaged.items():
         _say(console, f"{folder} is damaged ({flaw}) and left out: `payback-lab run` makes it again.")
-    committed = storage.load(summaries) if found else []
+    committed = store.load(summaries) if found else []
     if save_summaries:
         told = [_added(summary, committed) for summary in told]
         for summary in told:
-            storage.save(summaries, summary)
+            store.save(summaries, summary)
             _say(console, f"wrote {summaries / summary.experiment}")
     _write(out, page(told, committed, _prior(summaries)), console)
     return 1 if damaged else 0
 
 
 def _added(summary: Summary, committed: Sequence[Summary]) -> Summary:
-    """Add the committed runs of an experiment that takes more than a day; others are saved as they are."""
+    """Add the committed runs to the summary of an experiment whose runs are made over several days."""
     experiment = experiments.load(summary.experiment)
     old = next((other for other in committed if other.experiment == summary.experiment), None)
-    return merged(experiment, summary, old) if old is not None and experiment.adds_up else summary
+    return store.merged(experiment, summary, old) if old is not None and experiment.adds_up else summary
 
 
 def _prior(summaries: Path) -> Text | None:
@@ -57,18 +58,15 @@ def _prior(summaries: Path) -> Text | None:
     try:
         found = prior_summary.load(summaries)
     except ValueError as error:
-        raise Mistake(f"{error}.") from error
+        raise UserError(f"{error}.") from error
     return None if found is None else prior_summary.as_text(found)
 
 
 def _write(out: Path, made: tuple[str, Charts], console: Console) -> None:
     text, charts = made
     with writing_to(out):
-        out.mkdir(parents=True, exist_ok=True)
         count = len(charts.save(out / "figures"))
-        draft = out / ".report.html"
-        draft.write_text(text)
-        draft.replace(out / "report.html")
+        write_file(out / "report.html", text.encode())
     _say(
         console,
         f"wrote {out / 'report.html'} ({len(text.encode()) / 1e6:.1f} MB) and {count} files in {out / 'figures'}",
@@ -76,14 +74,18 @@ def _write(out: Path, made: tuple[str, Charts], console: Console) -> None:
 
 
 def _read(out: Path) -> tuple[dict[str, Record], dict[Path, str]]:
-    """Read all runs below `out`, by run id; those that are damaged come apart, with what is wrong."""
+    """Read all runs below `out`, by run id, and what is wrong with each folder that is damaged."""
     found: dict[str, Record] = {}
     damaged: dict[Path, str] = {}
     for folder in records.folders(out):
         try:
-            found[folder.relative_to(out).as_posix()] = records.read(folder)
+            record = records.read(folder)
         except records.Damaged as error:
             damaged[folder] = str(error)
+            continue
+        if out / record.run.id != folder:
+            raise UserError(f"{folder} holds the run {record.run.id}: move it there, or out of {out}.")
+        found[record.run.id] = record
     return found, damaged
 
 
@@ -100,13 +102,13 @@ def _summaries(found: dict[str, Record]) -> list[Summary]:
 
 
 def _refuse_mixed(found: dict[str, Record]) -> None:
-    """Refuse runs under one name that were made differently: their mean would mean nothing."""
+    """Refuse runs of one group that were made with different configs, because their mean has no meaning."""
     first: dict[str, tuple[str, Record]] = {}
     for name, record in found.items():
-        other, one = first.setdefault(name.rsplit("/", 2)[0], (name, record))
+        other, one = first.setdefault(str(group_of(record.run)), (name, record))
         for part in ("config", "learner_version"):
             if record.identity[part] != one.identity[part]:
-                raise Mistake(f"{other} and {name} were made with a different {part}: keep them in different folders.")
+                raise UserError(f"{other} and {name} were made with a different {part}: keep them in two folders.")
 
 
 def _say(console: Console, text: str) -> None:

@@ -1,11 +1,11 @@
-"""Charts of the grid with its two paths (`fig:cw`) and of the final policies (`Q_values`)."""
+"""Charts of the cliff: the grid with its two paths (`fig:cw`) and the final policies (`Q_values`)."""
 
 from typing import Any
 
 import altair as alt
 
-from payback_lab.policy import kind
-from payback_lab.report.figures import Layered
+from payback_lab.policy import ground
+from payback_lab.report.charts.style import Layered
 
 OPTIMAL, CAUTIOUS = "#c8102e", "#0b5cad"
 NARROW = 20  # columns up to which maps stand two in a row
@@ -23,13 +23,6 @@ def grid_chart(rows: int, columns: int) -> Layered:
     names = _at(alt.Data(values=letters)).mark_text(fontSize=13, fontWeight=600).encode(text="text:N", color=ink)
     paths = [_path(_corners(rows, columns, height), ink) for height, ink in ((rows - 1, CAUTIOUS), (1, OPTIMAL))]
     return alt.layer(_boxes(alt.Data(values=ground(rows, columns))).encode(color=_ground()), names, *paths)
-
-
-def ground(rows: int, columns: int) -> list[dict[str, Any]]:
-    """List the cells of the grid; the cliff is one wide cell."""
-    cells = [{"row": r, "column": c, "kind": kind(r, c, rows, columns)} for r in range(rows) for c in range(columns)]
-    cliff = {"row": rows - 1, "column": (columns - 1) / 2, "kind": "cliff", "span": columns - 2}
-    return [*(cell for cell in cells if cell["kind"] != "cliff"), cliff]
 
 
 def moves(rows: int, columns: int, height: int) -> int:

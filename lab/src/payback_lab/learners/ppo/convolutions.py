@@ -1,10 +1,10 @@
 """The convolutions of the actor-critic: 2×2 (16) – max-pool 2×2 – 2×2 (32) – 2×2 (64), a ReLU after each.
 
-Arrays are feature-major, (features, N), with the N samples along the last axis: every matrix product, its
-gradient included, then reads memory in order, and what happens per sample runs over whole vectors.
+Arrays are feature-major, (features, N), with the N samples along the last axis, because every matrix product and its
+gradient then reads memory in order, and what is done per sample runs over whole vectors.
 
-Three steps have their derivative written out. The automatic one is equal in value, but pads and adds blocks
-where a CPU is better told to write them in place.
+Three steps have their derivative written out. The automatic one has the same value, but is slower on a CPU, because it
+pads and adds whole blocks instead of writing them in place.
 """
 
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ TAPS = ((0, 0), (0, 1), (1, 0), (1, 1))
 """The four cells of a 2×2 window."""
 
 
-def see(convolutions: Sequence[jax.Array], channels: Sequence[jax.Array]) -> jax.Array:
+def image_features(convolutions: Sequence[jax.Array], channels: Sequence[jax.Array]) -> jax.Array:
     """Return the 64 features of images, three channels (7, 7, N), given (weight (out, in), bias (out, 1)) × 3."""
     weight1, bias1, weight2, bias2, weight3, bias3 = convolutions
     image = jnp.stack(channels)
     samples = image.shape[-1]
-    pooled = relu_of_largest([convolve(weight1, patch) for patch in patches(image, weight1.dtype)], bias1)
+    pooled = relu_of_max([convolve(weight1, patch) for patch in patches(image, weight1.dtype)], bias1)
     columns = windows(pooled.reshape(-1, 3, 3, samples))
     hidden = jax.nn.relu(weight2 @ columns + bias2)
     return jax.nn.relu(weight3 @ hidden.reshape(-1, samples) + bias3)
@@ -51,40 +51,40 @@ def _convolve(weight: jax.Array, patch: jax.Array) -> tuple[jax.Array, jax.Array
     return weight @ patch, patch
 
 
-def _convolve_back(patch: jax.Array, slope: jax.Array) -> tuple[jax.Array, None]:
-    return slope @ patch.T, None
+def _convolve_back(patch: jax.Array, gradient: jax.Array) -> tuple[jax.Array, None]:
+    return gradient @ patch.T, None
 
 
 convolve.defvjp(_convolve, _convolve_back)
 
 
 @jax.custom_vjp
-def relu_of_largest(values: Sequence[jax.Array], bias: jax.Array) -> jax.Array:
+def relu_of_max(values: Sequence[jax.Array], bias: jax.Array) -> jax.Array:
     """Return relu(max_k values[k] + bias), element by element: max-pool and ReLU in one."""
-    return _relu_of_largest(values, bias)[0]
+    return _relu_of_max(values, bias)[0]
 
 
-def _relu_of_largest(values: Sequence[jax.Array], bias: jax.Array) -> tuple[jax.Array, tuple]:
+def _relu_of_max(values: Sequence[jax.Array], bias: jax.Array) -> tuple[jax.Array, tuple]:
     def part(rows: slice) -> jax.Array:
         a, b, c, d = (value[rows] for value in values)
         return jax.nn.relu(jnp.maximum(jnp.maximum(a, b), jnp.maximum(c, d)) + bias[rows])
 
-    # In two parts: XLA computes what is cheap again wherever it is used, except what is put together.
+    # In two parts, because XLA computes cheap results again wherever they are used, except those of a concatenation.
     half = len(bias) // 2
     result = jnp.concatenate([part(slice(half)), part(slice(half, None))])
     return result, (tuple(values), bias, result)
 
 
-def _relu_of_largest_back(kept: tuple, slope: jax.Array) -> tuple[list[jax.Array], jax.Array]:
+def _relu_of_max_back(kept: tuple, gradient: jax.Array) -> tuple[list[jax.Array], jax.Array]:
     values, bias, result = kept
-    slope = jnp.where(result > 0, slope, 0.0)
-    # As in Torch, the first of several equal values takes the whole slope.
+    gradient = jnp.where(result > 0, gradient, 0.0)
+    # As in Torch, the first of several equal values gets the whole gradient.
     a, b, c = (value + bias == result for value in values[:3])
     first = (a, b & ~a, c & ~(a | b), ~(a | b | c))
-    return [jnp.where(wins, slope, 0.0) for wins in first], slope.sum(axis=1, keepdims=True)
+    return [jnp.where(wins, gradient, 0.0) for wins in first], gradient.sum(axis=1, keepdims=True)
 
 
-relu_of_largest.defvjp(_relu_of_largest, _relu_of_largest_back)
+relu_of_max.defvjp(_relu_of_max, _relu_of_max_back)
 
 
 @jax.custom_vjp
@@ -100,16 +100,16 @@ def _windows(maps: jax.Array) -> tuple[jax.Array, None]:
     return windows(maps), None
 
 
-def _windows_back(_: None, slope: jax.Array) -> tuple[jax.Array]:
-    channels, samples = slope.shape[0] // 4, slope.shape[1] // 4
-    slope = slope.reshape(channels, 4, 2, 2, samples)
+def _windows_back(_: None, gradient: jax.Array) -> tuple[jax.Array]:
+    channels, samples = gradient.shape[0] // 4, gradient.shape[1] // 4
+    gradient = gradient.reshape(channels, 4, 2, 2, samples)
 
     def add(tap: jax.Array, maps: jax.Array) -> jax.Array:
         corner = (0, tap // 2, tap % 2, 0)
         block = lax.dynamic_slice(maps, corner, (channels, 2, 2, samples))
-        return lax.dynamic_update_slice(maps, block + slope[:, tap], corner)
+        return lax.dynamic_update_slice(maps, block + gradient[:, tap], corner)
 
-    return (lax.fori_loop(0, 4, add, jnp.zeros((channels, 3, 3, samples), slope.dtype)),)
+    return (lax.fori_loop(0, 4, add, jnp.zeros((channels, 3, 3, samples), gradient.dtype)),)
 
 
 windows.defvjp(_windows, _windows_back)

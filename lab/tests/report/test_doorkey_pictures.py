@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from payback_lab.report.rooms import AGENT, DOOR, KEY, VISITED, picture, room, strips
+from payback_lab.report.charts.doorkey import AGENT, DOOR, KEY, VISITED, picture, room, strips
 
 FILM = {
     "wall": np.full(4, 4),
