@@ -96,7 +96,8 @@ test-hosts: .envs/rllib/.ready .envs/rllte/.ready  ## the adapters of RLlib and 
 lint: $(VENV)/.dev-ready  ## ruff and pyright
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/pyright
+	@$(BIN)/pyright --warnings
+	@$(BIN)/pyright --warnings --project lab
 
 format: $(VENV)/.dev-ready  ## rewrite the code in the house style
 	@$(BIN)/ruff check --fix .

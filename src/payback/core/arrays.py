@@ -21,6 +21,11 @@ FEW = 32
 cache between two steps of a learner and then take ten times as long as a benchmark of them alone shows."""
 
 
+def class_of(x: Any) -> Any:
+    """Return the class of `x`; as Any, because a type checker knows nothing of the states of other people's transforms."""
+    return type(x)
+
+
 def namespace(*arrays: Array) -> Any:
     """Return the array-API namespace the arrays share; refuse a mixture of libraries."""
     for x in arrays:
@@ -62,7 +67,7 @@ def running_zero(example: Array, dtype: Any) -> Array:
     """Return a 0 for sums that outlive episodes, in the library and on the device of `example`."""
     xp = namespace(example)
     # JAX puts new arrays where they are used; Torch has to be told.
-    place = {"device": array_api_compat.device(example)} if array_api_compat.is_torch_array(example) else {}
+    place: dict[str, Any] = {"device": example.device} if array_api_compat.is_torch_array(example) else {}
     return xp.zeros((), dtype=dtype, **place)
 
 
@@ -73,15 +78,6 @@ def as_floats(xp: Any, x: Array, dtype: Any) -> Array:
     return xp.astype(x, dtype) if not _is_floating(xp, x) else x
 
 
-def dtype_for(xp: Any, state: Any, x: Array) -> Any:
-    """Return the dtype that a state shapes in, for integers that come in; None where the state does not say."""
-    if isinstance(state, (tuple, list)):
-        found = (dtype_for(xp, part, x) for part in state)
-        return next((dtype for dtype in found if dtype is not None), None)
-    is_row = hasattr(state, "dtype") and getattr(state, "ndim", 0) > 0 and _is_floating(xp, state)
-    return state.dtype if is_row else None
-
-
 def constant(xp: Any, values: np.ndarray, like: Array, dtype: Any = None) -> Array:
     """Return `values` in the library and on the device of `like`, in its dtype unless another is given."""
     dtype = like.dtype if dtype is None else dtype
@@ -89,7 +85,7 @@ def constant(xp: Any, values: np.ndarray, like: Array, dtype: Any = None) -> Arr
         return values.astype(dtype, copy=False)
     if array_api_compat.is_jax_namespace(xp):
         return xp.asarray(values, dtype=dtype)
-    return xp.asarray(values, dtype=dtype, device=array_api_compat.device(like))
+    return xp.asarray(values, dtype=dtype, device=like.device)
 
 
 def can_look(xp: Any, x: Array) -> bool:

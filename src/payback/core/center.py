@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from array_api_compat import is_jax_namespace
@@ -56,7 +56,8 @@ def center(horizon: float | None = None) -> RewardTransform:
 
     def fit(state: CenterState) -> None:
         read_state("center", state, CenterState)
-        if isinstance(state.fade, (np.ndarray, np.generic)) and state.fade != fade:
+        kept: Any = state.fade
+        if isinstance(kept, (np.ndarray, np.generic)) and float(cast(Any, kept)) != fade:
             raise ValueError(f"center was given the state of a mean with another horizon; {OWN}")
 
     def step(
@@ -115,7 +116,7 @@ def merge_centers(common: CenterState, *later: CenterState) -> CenterState:
     for state in (common, *later):
         read_state("merge_centers", state, CenterState)
     base = CenterState(*(x.item() for x in common))
-    new = []
+    new: list[tuple[Any, ...]] = []
     for k, state in enumerate(CenterState(*(x.item() for x in worker)) for worker in later):
         if state.fade != base.fade:
             raise ValueError(f"merge_centers: worker {k} centres with another horizon than the common state")
@@ -126,7 +127,7 @@ def merge_centers(common: CenterState, *later: CenterState) -> CenterState:
             new.append((state.count - base.count, state.weight - kept, state.weight * state.mean - kept * base.mean))
     if not new:
         return common
-    count, weight, total = (sum(column) for column in zip(*new, strict=True))
+    count, weight, total = (sum(added[k] for added in new) for k in range(3))
     kept = base.weight * base.fade**count
     mean = (kept * base.mean + total) / (kept + weight)
     merged = CenterState(base.count + count, kept + weight, mean, 0.0, base.fade, base.merges + 1)

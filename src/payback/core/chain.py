@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from payback.core.arrays import Array
+from payback.core.arrays import Array, class_of
 from payback.core.transform import Door, Fit, Match, RewardTransform, State, drop, fit_of, owed, raw_step
 from payback.core.validate import OWN
 
@@ -39,7 +39,7 @@ def chain(*transforms: RewardTransform) -> RewardTransform:
     def step(
         xp: Any, state: State, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
     ) -> tuple[State, Array]:
-        states = []
+        states: list[State] = []
         for part, part_state in zip(steps, state):  # noqa: B905
             part_state, reward = part(xp, part_state, reward, done, valid, settle)
             states.append(part_state)
@@ -75,10 +75,9 @@ def chain(*transforms: RewardTransform) -> RewardTransform:
 
 def read_chain_state(state: State, length: int) -> None:
     """Refuse a state that is not a chain's of this length."""
-    if type(state) is not tuple or len(state) != length:
-        raise TypeError(
-            f"chain of {length} transforms was given a state of another transform ({type(state).__name__}); {OWN}"
-        )
+    kind = class_of(state)
+    if kind is not tuple or len(state) != length:
+        raise TypeError(f"chain of {length} transforms was given a state of another transform ({kind.__name__}); {OWN}")
 
 
 def _match_place(transforms: tuple[RewardTransform, ...]) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -112,15 +112,15 @@ def _read_episode(name: str, values: Rewards, gamma: Any, least: int = 1) -> tup
     """Return (values, γ): both exact if either holds a Fraction, else float64 and float."""
     if not isinstance(gamma, (int, float, Fraction, np.floating)) or not 0 < gamma <= 1:
         raise ValueError(f"gamma must lie in (0, 1], got {gamma!r}; use the learner's own discount")
-    plain = np.asarray(values)
+    plain: Any = np.asarray(values)
     if plain.ndim != 1 or len(plain) < least:
         raise ValueError(f"{name} must be one episode's numbers, shape (N,) with N ≥ {least}, got shape {plain.shape}")
     if isinstance(gamma, Fraction) or plain.dtype == object:
         exact = np.empty(len(plain), dtype=object)
-        exact[:] = [Fraction(x) for x in plain.tolist()]
+        exact[:] = [Fraction(x) for x in cast(Any, plain).tolist()]
         return exact, gamma if isinstance(gamma, Fraction) else Fraction(float(gamma))
-    numbers = plain.astype(np.float64)
-    bad = np.flatnonzero(~np.isfinite(numbers))
+    numbers: Any = plain.astype(np.float64)
+    bad = np.flatnonzero(~np.isfinite(cast(Any, numbers)))
     if bad.size:
         raise ValueError(f"{name}: step {bad[0]} is {numbers[bad[0]]}; fix it before it is shaped")
     return numbers, float(gamma)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from array_api_compat import is_jax_namespace, is_torch_namespace
 
-from payback.core.arrays import Array, as_floats, float_dtype, namespace
+from payback.core.arrays import Array, as_floats, class_of, float_dtype, namespace
 from payback.core.chain import read_chain_state
 from payback.core.transform import RewardTransform, State, fit_of, raw_step
 from payback.core.validate import detached, fits, read_flags, refuse_not_finite, refuse_overflow
@@ -48,9 +49,10 @@ def _shape(xp: Any, transform: RewardTransform, state: State, block: Read) -> tu
     if transform._parts:
         # Each part sees only what came before, so part after part is the same as step after step.
         read_chain_state(state, len(transform._parts))
-        states, (rewards, *flags) = [], block
+        states: list[State] = []
+        rewards, dones, valid, settle = block
         for part, part_state in zip(transform._parts, state, strict=True):
-            part_state, rewards = _shape(xp, part, part_state, (rewards, *flags))
+            part_state, rewards = _shape(xp, part, part_state, (rewards, dones, valid, settle))
             states.append(part_state)
         return tuple(states), rewards
     if transform._block is not None:
@@ -69,11 +71,12 @@ def _step_through(xp: Any, transform: RewardTransform, state: State, block: Read
         from jax import lax
 
         return lax.scan(lambda state, row: step(xp, state, *row), state, block)
-    rewards = block[0]
+    rewards, dones, *flags = block
     shaped = xp.empty_like(rewards)
     for t in range(rewards.shape[0]):
-        reward, done, *flags = (x if x is None else x[t] for x in block)
-        state, shaped[t] = step(xp, state, reward, None if xp is np and not done.any() else done, *flags)
+        done = None if xp is np and not dones[t].any() else dones[t]
+        valid, settle = (x if x is None else x[t] for x in flags)
+        state, shaped[t] = step(xp, state, rewards[t], done, valid, settle)
     return state, shaped
 
 
@@ -107,15 +110,22 @@ def _read_block(
 
 
 def _to_numpy(tree: Any) -> Any:
-    return _map(lambda x: x.numpy() if hasattr(x, "numpy") else x, tree)
+    def convert(x: Any) -> Any:
+        return x.numpy() if hasattr(x, "numpy") else x
+
+    return _map(convert, tree)
 
 
 def _to_torch(xp: Any, tree: Any) -> Any:
-    return _map(lambda x: xp.asarray(x) if isinstance(x, (np.ndarray, np.generic)) else x, tree)
+    def convert(x: Any) -> Any:
+        return xp.asarray(x) if isinstance(x, (np.ndarray, np.generic)) else x
+
+    return _map(convert, tree)
 
 
-def _map(function: Any, tree: Any) -> Any:
-    if isinstance(tree, tuple):
-        items = (_map(function, x) for x in tree)
-        return type(tree)(*items) if hasattr(tree, "_fields") else tuple(items)
-    return function(tree)
+def _map(function: Callable[[Any], Any], tree: Any) -> Any:
+    kind = class_of(tree)
+    if not issubclass(kind, tuple):
+        return function(tree)
+    items = [_map(function, x) for x in tree]
+    return kind(*items) if hasattr(kind, "_fields") else tuple(items)

@@ -175,8 +175,8 @@ def raw_step(transform: RewardTransform) -> Step:
     def step(
         xp: Any, state: State, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
     ) -> tuple[State, Array]:
-        done = xp.zeros_like(reward, dtype=bool) if done is None else done
-        return update(state, reward, done, valid, settle)
+        ends: Any = xp.zeros_like(reward, dtype=bool) if done is None else done
+        return update(state, reward, ends, valid, settle)
 
     return step
 

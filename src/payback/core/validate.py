@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from array_api_compat import is_torch_array
@@ -54,7 +54,7 @@ def read_terms(name: str, found: Array, terms: np.ndarray) -> None:
     """
     if found is terms or not (isinstance(found, np.ndarray) or (is_torch_array(found) and can_look(None, found))):
         return
-    there = np.asarray(found)
+    there: np.ndarray = np.asarray(cast(Any, found))
     ours = terms.astype(there.dtype)
     if there.shape == ours.shape and np.array_equal(there, ours):
         return
