@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 PINS := pyproject.toml lab/pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce reproduce-all demo test test-hosts lint format bench readme clean
+.PHONY: help reproduce reproduce-all demo test test-fast test-hosts lint format bench readme clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -87,6 +87,11 @@ HOST_PIP := bin/python -m pip install --quiet --disable-pip-version-check
 
 test: $(VENV)/.dev-ready test-hosts  ## all tests, with the doctests and the README's code
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
+FAST := tests/core tests/check tests/auditing tests/bonuses tests/docs tests/test_*.py
+test-fast: $(VENV)/.dev-ready  ## the library's tests on NumPy alone (under two minutes)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile -m "not slow" \
+	  -k "not torch and not jax" $(FAST)
 
 HOST_TESTS := tests/integrations
 test-hosts: .envs/rllib/.ready .envs/rllte/.ready  ## the adapters of RLlib and rllte, in their own environments

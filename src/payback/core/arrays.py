@@ -21,9 +21,14 @@ FEW = 32
 cache between two steps of a learner and then take ten times as long as a benchmark of them alone shows."""
 
 
-def class_of(x: Any) -> Any:
-    """Return the class of `x`; as Any, because a type checker knows nothing of the states of other people's transforms."""
-    return type(x)
+def fields_of(state: Any) -> tuple[str, ...]:
+    """Return the field names of a NamedTuple, () for anything else."""
+    return getattr(state, "_fields", ())
+
+
+def is_tuple(state: Any) -> bool:
+    """Say whether a state is a tuple, of fields or not; no type guard, because a state's parts are anything."""
+    return isinstance(state, tuple)
 
 
 def namespace(*arrays: Array) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from payback.core.arrays import Array, class_of
+from payback.core.arrays import Array, fields_of, is_tuple
 from payback.core.transform import Door, Fit, Match, RewardTransform, State, drop, fit_of, owed, raw_step
 from payback.core.validate import OWN
 
@@ -75,9 +75,9 @@ def chain(*transforms: RewardTransform) -> RewardTransform:
 
 def read_chain_state(state: State, length: int) -> None:
     """Refuse a state that is not a chain's of this length."""
-    kind = class_of(state)
-    if kind is not tuple or len(state) != length:
-        raise TypeError(f"chain of {length} transforms was given a state of another transform ({kind.__name__}); {OWN}")
+    if not is_tuple(state) or fields_of(state) or len(state) != length:
+        kind = type(state).__name__
+        raise TypeError(f"chain of {length} transforms was given a state of another transform ({kind}); {OWN}")
 
 
 def _match_place(transforms: tuple[RewardTransform, ...]) -> int | None:

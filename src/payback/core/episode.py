@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, cast
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -110,17 +111,17 @@ def _repaid(F: np.ndarray, m: np.ndarray, gamma: float | Fraction) -> np.ndarray
 
 def _read_episode(name: str, values: Rewards, gamma: Any, least: int = 1) -> tuple[np.ndarray, Any]:
     """Return (values, γ): both exact if either holds a Fraction, else float64 and float."""
-    if not isinstance(gamma, (int, float, Fraction, np.floating)) or not 0 < gamma <= 1:
+    if not isinstance(gamma, Real) or not 0 < float(gamma) <= 1:
         raise ValueError(f"gamma must lie in (0, 1], got {gamma!r}; use the learner's own discount")
     plain: Any = np.asarray(values)
     if plain.ndim != 1 or len(plain) < least:
         raise ValueError(f"{name} must be one episode's numbers, shape (N,) with N ≥ {least}, got shape {plain.shape}")
     if isinstance(gamma, Fraction) or plain.dtype == object:
         exact = np.empty(len(plain), dtype=object)
-        exact[:] = [Fraction(x) for x in cast(Any, plain).tolist()]
+        exact[:] = [Fraction(x) for x in plain.tolist()]
         return exact, gamma if isinstance(gamma, Fraction) else Fraction(float(gamma))
     numbers: Any = plain.astype(np.float64)
-    bad = np.flatnonzero(~np.isfinite(cast(Any, numbers)))
+    bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
         raise ValueError(f"{name}: step {bad[0]} is {numbers[bad[0]]}; fix it before it is shaped")
     return numbers, float(gamma)

@@ -13,7 +13,7 @@ library; the block forms below do the same for a (T, B) block at once, and the t
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import is_jax_namespace
@@ -199,8 +199,8 @@ def _settle_by_row(rest: np.ndarray, lent: np.ndarray, ends: np.ndarray) -> np.n
     last = ends + D * B
     first = last - np.minimum(_steps_before_end(ends, B), D) * B
     # A sum starts with the first loan that its end will find unpaid: what was added up before is dropped.
-    dropped: np.ndarray = np.sort(cast(Any, first[first >= B] - B))
-    _, settlement = accumulate(float(rest[0]), np.zeros(B), lent, last, dropped, np.zeros(dropped.size))
+    dropped = np.sort(first[first >= B] - B)
+    _, settlement = accumulate(float(rest[0]), np.zeros(lent.shape[1:]), lent, last, dropped, np.zeros(dropped.size))
     struck = np.zeros((len(lent) + 1, B), dtype=np.int8)
     struck.reshape(-1)[first] += 1
     struck.reshape(-1)[last + B] -= 1

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_jax_namespace, is_torch_namespace
 
-from payback.core.arrays import Array, as_floats, class_of, float_dtype, namespace
+from payback.core.arrays import Array, as_floats, fields_of, float_dtype, is_tuple, namespace
 from payback.core.chain import read_chain_state
 from payback.core.transform import RewardTransform, State, fit_of, raw_step
 from payback.core.validate import detached, fits, read_flags, refuse_not_finite, refuse_overflow
@@ -124,8 +124,7 @@ def _to_torch(xp: Any, tree: Any) -> Any:
 
 
 def _map(function: Callable[[Any], Any], tree: Any) -> Any:
-    kind = class_of(tree)
-    if not issubclass(kind, tuple):
+    if not is_tuple(tree):
         return function(tree)
     items = [_map(function, x) for x in tree]
-    return kind(*items) if hasattr(kind, "_fields") else tuple(items)
+    return type(tree)(*items) if fields_of(tree) else tuple(items)

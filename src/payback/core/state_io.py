@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_jax_array, is_torch_array
 
-from payback.core.arrays import Array, class_of
+from payback.core.arrays import Array, fields_of, is_tuple
 from payback.core.center import CenterState
 from payback.core.repay_at_ages import AgesState
 from payback.core.repay_at_once import AtEndState, WhenState
@@ -89,11 +89,11 @@ def load_state(path: str | os.PathLike[str], like: State = None) -> State:
 
 def _describe(state: Any, arrays: dict[str, np.ndarray]) -> Any:
     """Return the state's outline in JSON terms, putting its arrays aside."""
-    kind = class_of(state)
-    if kind is list or _is_tuple(kind):
-        own = {"fields": list(kind._fields)} if hasattr(kind, "_fields") else {}
-        return {"kind": kind.__name__, **own, "items": [_describe(x, arrays) for x in state]}
-    if kind is dict:
+    kind = type(state).__name__
+    if is_tuple(state) or kind == "list":
+        own = {"fields": list(fields_of(state))} if fields_of(state) else {}
+        return {"kind": kind, **own, "items": [_describe(x, arrays) for x in state]}
+    if kind == "dict":
         return {"kind": "dict", "keys": list(state), "items": [_describe(x, arrays) for x in state.values()]}
     if state is None or (isinstance(state, (bool, int, float, str)) and not isinstance(state, np.generic)):
         return {"kind": "plain", "value": state}
@@ -105,10 +105,6 @@ def _describe(state: Any, arrays: dict[str, np.ndarray]) -> Any:
     if arrays[name].dtype.hasobject:
         raise TypeError(f"save_state cannot save a {type(state).__name__}: hold your state in arrays of numbers")
     return {"kind": "array", "name": name, "library": library, "bfloat16": short}
-
-
-def _is_tuple(kind: Any) -> bool:
-    return issubclass(kind, tuple)
 
 
 def _on_cpu(tensor: Any) -> Any:
@@ -134,10 +130,10 @@ def _difference(outline: Any, arrays: dict[str, np.ndarray], like: Any, place: s
         return None
     if outline["kind"] == "plain":
         return None if isinstance(like, type(outline["value"])) else f"{place} is {outline['value']!r} there"
-    kind = class_of(like)
-    items: list[Any] = list(like.values() if kind is dict else like if kind is list or _is_tuple(kind) else ())
-    if outline["kind"] != kind.__name__ or len(outline["items"]) != len(items):
-        return f"{place} is a {outline['kind']} of {len(outline['items'])} there and a {kind.__name__} here"
+    kind = type(like).__name__
+    items: list[Any] = list(like.values() if kind == "dict" else like if is_tuple(like) or kind == "list" else ())
+    if outline["kind"] != kind or len(outline["items"]) != len(items):
+        return f"{place} is a {outline['kind']} of {len(outline['items'])} there and a {kind} here"
     names = outline.get("fields") or outline.get("keys") or range(len(items))
     pairs = zip(names, outline["items"], items, strict=True)
     found = (_difference(part, arrays, other, f"{place}.{name}") for name, part, other in pairs)
