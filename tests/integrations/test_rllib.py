@@ -21,6 +21,8 @@ with warnings.catch_warnings():
 import payback
 from payback.integrations.rllib import ShapeReward, centers_of
 
+from .own_match import halves
+
 GAMMA = 0.9
 EXAMPLE = Path(__file__).parents[2] / "examples" / "rllib_ppo.py"
 pytestmark = [pytest.mark.filterwarnings("ignore")]
@@ -74,6 +76,7 @@ def finished():
     [
         (payback.pbim(GAMMA), "settle"),
         (payback.grm(GAMMA, 3), "settle"),
+        (payback.chain(payback.center(), halves(np, GAMMA)), "settle"),
         (payback.grm(GAMMA, 3, center=False), "carry"),
     ],
 )

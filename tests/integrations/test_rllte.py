@@ -16,7 +16,7 @@ import torch
 from gymnasium.vector import SyncVectorEnv
 
 import payback
-from payback.integrations.rllte import ShapeRollouts, divide_by_rms
+from payback.integrations.rllte import ShapeRollouts
 
 GAMMA, B, T = 0.9, 3, 24
 EXAMPLE = Path(__file__).parents[2] / "examples" / "rllte_rnd.py"
@@ -103,9 +103,10 @@ def test_adapted_rewards_are_causal(envs, module):
     assert not looks_ahead(ShapeRollouts(module(envs), payback.grm(GAMMA, 3)))
 
 
+@pytest.mark.parametrize("transform", [payback.grm(GAMMA, 3), halves(np, GAMMA)], ids=["grm", "a user's own"])
 @pytest.mark.parametrize("on_truncation", ["settle", "carry"])
-def test_every_episode_keeps_the_law_over_rollouts(envs, on_truncation):
-    shaping = ShapeRollouts(RND(envs), payback.grm(GAMMA, 3), on_truncation)
+def test_every_episode_keeps_the_law_over_rollouts(envs, on_truncation, transform):
+    shaping = ShapeRollouts(RND(envs), transform, on_truncation)
     rollouts = [(samples, shaping.shape(samples)) for samples in map(rollout, range(6))]
     ended = torch.cat([samples["terminateds"] + samples["truncateds"] > 0 for samples, _ in rollouts])
     shaped, terminated, truncated, F = (torch.cat(column) for column in zip(*(r for _, r in rollouts), strict=True))
@@ -154,7 +155,7 @@ def test_the_readmes_lines_shape_a_rollout(envs, readme_block):
 
 
 def test_the_causal_scale_is_the_rms_so_far():
-    transform = divide_by_rms()
+    transform = payback.scale_by_rms()
     rewards = np.random.default_rng(0).normal(size=(9, 2))
     state, none = transform.init(np.zeros(2)), np.zeros(2, dtype=bool)
     for t, row in enumerate(rewards):

@@ -21,6 +21,8 @@ import payback
 from payback.integrations.ledger import ShapingWarning
 from payback.integrations.torchrl import ShapeReward
 
+from .own_match import halves
+
 GAMMA, B = 0.9, 3
 EXAMPLE = Path(__file__).parents[2] / "examples" / "torchrl_ppo.py"
 TRANSFORMS = {
@@ -28,6 +30,7 @@ TRANSFORMS = {
     "grm-3": payback.grm(GAMMA, 3),
     "grm-1-raw": payback.grm(GAMMA, 1, center=False),
     "geometric": payback.match_geometric(GAMMA, 0.5),
+    "a user's own": payback.chain(payback.center(), halves(torch, GAMMA)),
 }
 pytestmark = [
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),

@@ -17,14 +17,17 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
-from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
 from payback.core.transform import RewardTransform
+from payback.integrations.host import host
 from payback.integrations.ledger import Ledger, ask, read_intrinsic
 from payback.integrations.observed_debt import space_with_debt, with_debt
+
+with host("Gymnasium", "pip install 'payback[gymnasium]'"):
+    import gymnasium as gym
+    from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+    from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
 Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
 """(obs, action, next_obs, info) → (B,) on batches, or the name of an info key.

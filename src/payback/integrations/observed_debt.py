@@ -9,7 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from gymnasium import Space, spaces
+
+from payback.integrations.host import host
+
+with host("Gymnasium", "pip install 'payback[gymnasium]'"):
+    from gymnasium import Space, spaces
 
 KEY = "debt"
 """The name of the debt in a dictionary observation."""

@@ -19,12 +19,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from ray.rllib.callbacks.callbacks import RLlibCallback
-from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 
 from payback.core.center import CenterState, center, merge_centers
 from payback.core.transform import Match, RewardTransform
+from payback.integrations.host import host
 from payback.integrations.ledger import Ledger, ShapingWarning, ask, read_intrinsic
+
+with host("RLlib", "pip install 'payback[rllib]'"):
+    from ray.rllib.callbacks.callbacks import RLlibCallback
+    from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 
 Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
 """(obs, action, next_obs, info) → (1,) on batches of one, or the name of an info key."""

@@ -15,12 +15,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
 from payback.core.chain import chain
 from payback.core.scaling import scale_by_rms
 from payback.core.transform import RewardTransform
+from payback.integrations.host import host
 from payback.integrations.ledger import Ledger, read_intrinsic
+
+with host("PyTorch, and rllte itself", "pip install 'payback[rllte]' and pip install --no-deps rllte-core==1.0.1"):
+    import torch
 
 KEYS = ("observations", "actions", "rewards", "terminateds", "truncateds", "next_observations")
 

@@ -18,14 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from stable_baselines3.common.base_class import BaseAlgorithm
-from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize
-from stable_baselines3.her import HerReplayBuffer
 
 from payback.core.transform import Match, RewardTransform
+from payback.integrations.host import host
 from payback.integrations.ledger import Ledger, ShapingWarning, ask, read_intrinsic
 from payback.integrations.observed_debt import space_with_debt, with_debt
+
+with host("Stable-Baselines3", "pip install 'payback[sb3]'"):
+    from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize
+    from stable_baselines3.her import HerReplayBuffer
 
 Source = Callable[[Any, Any, Any, list[dict[str, Any]]], Any] | str
 """(obs, actions, next_obs, infos) → (B,) on batches, `infos` being SB3's list; or the name of an info key."""

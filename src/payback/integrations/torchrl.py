@@ -16,13 +16,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import torch
-from tensordict import TensorDictBase
-from torchrl.data import Binary, Composite, Unbounded
-from torchrl.envs.transforms import Transform
-
 from payback.core.transform import Match, RewardTransform, drop, owed
+from payback.integrations.host import host
 from payback.integrations.ledger import refuse_unknown, say_time_limit
+
+with host("TorchRL", "pip install 'payback[torchrl]'"):
+    import torch
+    from tensordict import TensorDictBase
+    from torchrl.data import Binary, Composite, Unbounded
+    from torchrl.envs.transforms import Transform
 
 
 class ShapeReward(Transform):

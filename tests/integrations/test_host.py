@@ -1,0 +1,26 @@
+"""An adapter whose host is not installed says in one sentence what to install."""
+
+import subprocess
+import sys
+
+import pytest
+
+HOSTS = {
+    "gymnasium": ("gymnasium", "needs Gymnasium", "pip install 'payback[gymnasium]'"),
+    "sb3": ("stable_baselines3", "needs Stable-Baselines3", "pip install 'payback[sb3]'"),
+    "torchrl": ("torchrl", "needs TorchRL", "pip install 'payback[torchrl]'"),
+    "rllib": ("ray", "needs RLlib", "pip install 'payback[rllib]'"),
+    "rllte": ("torch", "needs PyTorch, and rllte itself", "pip install --no-deps rllte-core"),
+}
+
+
+@pytest.mark.parametrize("adapter", HOSTS)
+def test_a_missing_host_is_one_sentence(adapter: str):
+    host, needs, install = HOSTS[adapter]
+    code = f"import sys; sys.modules[{host!r}] = None; import payback.integrations.{adapter}"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 1
+    last = run.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: this adapter ")
+    assert needs in last
+    assert install in last
