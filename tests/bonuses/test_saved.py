@@ -5,7 +5,7 @@ import pytest
 
 from payback.bonuses import Count, EpisodicCount, SimHash
 
-from .cases import FRESH
+from .cases import FRESH, NETWORKS
 from .streams import play, transitions
 
 
@@ -72,3 +72,26 @@ def test_a_simhash_of_other_observations_is_refused(tmp_path):
     small.save(tmp_path / "bonus")
     with pytest.raises(ValueError, match="of 2 numbers per observation, this one projects 3"):
         large.load(tmp_path / "bonus")
+
+
+def test_the_saved_weights_count_not_the_seed(tmp_path):
+    first, second = halves()
+    for make in (lambda seed: SimHash(bits=3, seed=seed), *(lambda seed, f=f: f(seed=seed) for f in NETWORKS.values())):
+        bonus, again = make(1), make(2)
+        play(bonus, first)
+        bonus.save(tmp_path / "bonus")
+        again.load(tmp_path / "bonus")
+        np.testing.assert_array_equal(play(again, second), play(bonus, second))
+
+
+def test_networks_of_other_sizes_are_refused(tmp_path):
+    first, _ = halves()
+    for name, make in NETWORKS.items():
+        bonus, wide = make(), make()
+        play(bonus, first)
+        bonus.save(tmp_path / "bonus")
+        with pytest.raises(ValueError, match=f"holds a {name} with width = 16, this one has width = 32"):
+            make(width=32).load(tmp_path / "bonus")
+        wide(np.zeros((2, 9)), np.zeros(2, dtype=int), np.zeros((2, 9)), {})
+        with pytest.raises(ValueError, match=rf"{name} for observations of shape \(4,\), this one sees \(9,\)"):
+            wide.load(tmp_path / "bonus")

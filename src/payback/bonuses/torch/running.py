@@ -1,0 +1,71 @@
+"""Running statistics of what came before: each is read before the step that it scales is added."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+CLIP = 5.0
+"""Whitened observations stay within ± this (Burda et al. 2018)."""
+
+
+class Whitening:
+    """Mean and variance of every number of an observation, over all earlier valid rows.
+
+        x̂_t = clip((x_t − μ_{t−1}) / σ_{t−1}, ±5)
+
+    Before the first row, μ = 0 and σ = 1.
+
+    >>> whitening = Whitening((1,))
+    >>> whitening.add(torch.tensor([[1.0], [3.0]]))
+    >>> whitening(torch.tensor([[2.0], [3.0], [100.0]])).flatten().tolist()
+    [0.0, 1.0, 5.0]
+    """
+
+    def __init__(self, shape: tuple[int, ...], device: torch.device | str = "cpu"):
+        self.mean, self.var = torch.zeros(shape, device=device), torch.ones(shape, device=device)
+        self.count = 0
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the rows, whitened by what was added so far."""
+        return ((x - self.mean) * (self.var + 1e-8).rsqrt()).clamp(-CLIP, CLIP)
+
+    def add(self, x: torch.Tensor) -> None:
+        """Take rows into account from the next call on (Chan et al. 1979)."""
+        rows = len(x)
+        if not rows:
+            return
+        var, mean = torch.var_mean(x.float(), dim=0, correction=0)
+        delta, total = mean - self.mean, self.count + rows
+        if self.count == 0:
+            self.mean, self.var, self.count = mean, var, rows
+            return
+        share = rows / total
+        self.var = self.var + share * (var - self.var + (1 - share) * delta * delta)
+        self.mean, self.count = self.mean + share * delta, total
+
+
+class RootMeanSquare:
+    """Root mean square of all earlier rewards, in float64.
+
+        F̂_t = F_t / √(mean of F² over the steps before t)
+
+    The first step, which nothing came before, is paid 0.
+
+    >>> scale = RootMeanSquare()
+    >>> scale(np.array([3.0])), scale.add(np.array([3.0])), scale(np.array([6.0]))
+    (array([0.]), None, array([2.]))
+    """
+
+    def __init__(self):
+        self.square, self.count = 0.0, 0
+
+    def __call__(self, F: np.ndarray) -> np.ndarray:
+        """Return the rewards, divided by what was added so far."""
+        return F / np.sqrt(self.square) if self.square > 0 else np.zeros_like(F)
+
+    def add(self, F: np.ndarray) -> None:
+        """Take rewards into account from the next call on."""
+        if len(F):
+            self.count += len(F)
+            self.square += (float(F @ F) - len(F) * self.square) / self.count
