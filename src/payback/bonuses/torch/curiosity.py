@@ -140,7 +140,7 @@ class Curiosity:
             initialise(networks)
         self.networks, self._shape = networks.to(self._device), shape
         self._whitening = Whitening(shape, self._device)
-        trained = [weight for key, weight in networks.named_parameters() if not key.startswith("target")]
+        trained = [weight for weight in networks.parameters() if weight.requires_grad]
         self._optimiser = torch.optim.Adam(trained, lr=self._rate)
 
     def _step(self, batch: tuple[Any, Any, torch.Tensor]) -> float:
