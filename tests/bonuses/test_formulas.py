@@ -81,7 +81,7 @@ def disagreement(nets, x, a, y):
 
 
 FORMULAS = {"RND": rnd, "ICM": icm, "RIDE": ride, "NovelD": noveld, "E3B": e3b, "Disagreement": disagreement}
-ALPHA = {"RND": 1.0, "ICM": 1.0, "RIDE": 0.1, "NovelD": 0.05, "E3B": 1.0, "Disagreement": 1.0}
+ALPHA = {"RND": 0.05, "ICM": 0.05, "RIDE": 0.1, "NovelD": 0.05, "E3B": 1.0, "Disagreement": 0.05}
 INPUTS = ROLLOUT["obs"].astype(float), onehot(ROLLOUT["action"]), ROLLOUT["next_obs"].astype(float)
 
 

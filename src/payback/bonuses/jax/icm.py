@@ -15,7 +15,7 @@ from payback.core.validate import read_count
 
 def icm(
     actions: int,
-    alpha: float = 1.0,
+    alpha: float = 0.05,
     *,
     discrete: bool = True,
     width: int = 256,

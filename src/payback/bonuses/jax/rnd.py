@@ -13,7 +13,7 @@ from payback.bonuses.jax.pure import PureBonus
 
 
 def rnd(
-    alpha: float = 1.0,
+    alpha: float = 0.05,
     *,
     width: int = 256,
     latent: int = 128,

@@ -16,7 +16,7 @@ from payback.core.validate import read_count
 
 def Disagreement(  # noqa: N802  the method's name
     actions: Any,
-    alpha: float = 1.0,
+    alpha: float = 0.05,
     *,
     models: int = 5,
     width: int = 128,

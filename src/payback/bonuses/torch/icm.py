@@ -15,7 +15,7 @@ from payback.bonuses.torch.sight import Actions
 
 def ICM(  # noqa: N802  the method's name
     actions: Any,
-    alpha: float = 1.0,
+    alpha: float = 0.05,
     *,
     width: int = 256,
     latent: int = 32,

@@ -43,7 +43,7 @@ class Method:
     sizes: Mapping[str, Any]
     """Saved with the bonus and compared when it is loaded."""
     build: Callable[[tuple[int, ...], int], nn.ModuleDict]
-    """From an observation's shape and the actions' size to the networks; those that require no gradient stay as drawn."""
+    """From an observation's shape and the actions' size to the networks; those without gradient stay as drawn."""
     novelty: Callable[[nn.ModuleDict, Any, Any, torch.Tensor], torch.Tensor]
     """(networks, x, a, y) → (B,), or what `memory.pay` takes."""
     loss: Callable[[nn.ModuleDict, Any, Any, torch.Tensor], torch.Tensor]

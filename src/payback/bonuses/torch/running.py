@@ -31,18 +31,22 @@ class Whitening:
         return ((x - self.mean) * (self.var + 1e-8).rsqrt()).clamp(-CLIP, CLIP)
 
     def add(self, x: torch.Tensor) -> None:
-        """Take rows into account from the next call on (Chan et al. 1979)."""
+        """Take rows into account from the next call on.
+
+        With the old mean μ and d = x − μ of the new rows, their share being w:  μ ← μ + w d̄,
+        σ² ← σ² + w (mean(d²) − σ²) − (w d̄)², which loses no digits because d is small.
+        """
         rows = len(x)
         if not rows:
             return
-        var, mean = torch.var_mean(x.float(), dim=0, correction=0)
-        delta, total = mean - self.mean, self.count + rows
         if self.count == 0:
-            self.mean, self.var, self.count = mean, var, rows
+            self.var, self.mean = torch.var_mean(x.float(), dim=0, correction=0)
+            self.count = rows
             return
-        share = rows / total
-        self.var = self.var + share * (var - self.var + (1 - share) * delta * delta)
-        self.mean, self.count = self.mean + share * delta, total
+        away, share = x - self.mean, rows / (self.count + rows)
+        step = share * away.mean(dim=0)
+        self.var = (self.var + share * (away.square().mean(dim=0) - self.var) - step.square()).clamp(min=0)
+        self.mean, self.count = self.mean + step, self.count + rows
 
 
 class RootMeanSquare:
