@@ -5,16 +5,15 @@
 Each is called as the adapters do, (obs, action, next_obs, info) → F (B,), and returns NumPy floats. Every
 `learn_every` calls it learns from the transitions of those calls, so that no reward depends on its own or a later
 transition. Vectors go through an MLP, images through a small CNN, the arrays of a Dict are flattened and
-concatenated. `options` are those of `Options`.
+concatenated. `options` are those of `payback.bonuses.torch.method.Options`.
 """
 
 from payback.bonuses.torch.curiosity import Curiosity
 from payback.bonuses.torch.disagreement import Disagreement
 from payback.bonuses.torch.e3b import E3B
 from payback.bonuses.torch.icm import ICM
-from payback.bonuses.torch.method import Method, Options
 from payback.bonuses.torch.noveld import NovelD
 from payback.bonuses.torch.ride import RIDE
 from payback.bonuses.torch.rnd import RND
 
-__all__ = ["E3B", "ICM", "RIDE", "RND", "Curiosity", "Disagreement", "Method", "NovelD", "Options"]
+__all__ = ["E3B", "ICM", "RIDE", "RND", "Curiosity", "Disagreement", "NovelD"]
