@@ -144,3 +144,13 @@ def test_wrong_sizes_are_refused():
         rnd(share=2)
     with pytest.raises(ValueError, match="actions must be a whole number"):
         icm(0)
+
+
+def test_an_invalid_row_does_not_begin_an_episode():
+    """After an end, Gymnasium's NEXT_STEP gives an invalid row; the next valid one still starts at its own `obs`."""
+    bonus, yes, no = episodic_count(3, alpha=1.0), jnp.array([True]), jnp.array([False])
+    state = bonus.init(jax.random.key(0), jnp.array([0]))
+    state, _ = bonus.update(state, jnp.array([0]), None, jnp.array([1]), yes)
+    state, _ = bonus.update(state, jnp.array([1]), None, jnp.array([0]), no, no)
+    _, F = bonus.update(state, jnp.array([0]), None, jnp.array([0]), no, yes)
+    assert F.tolist() == [0.5]
