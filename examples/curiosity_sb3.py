@@ -55,7 +55,7 @@ def train(transform: payback.RewardTransform, steps: int, seed: int, size: int) 
     """Train with the bonus under this transform and return the learning curve."""
     env = make_vec_env(lambda: grid(size), n_envs=ENVS, seed=seed)  # Monitor inside: it reports the extrinsic return
     env = ShapeVecReward(env, RND(seed=seed), transform)
-    options = {"n_steps": 128, "batch_size": 256, "n_epochs": 4, "learning_rate": 1e-3}
+    options = {"n_steps": 128, "batch_size": 64, "n_epochs": 10, "learning_rate": 3e-4, "ent_coef": 0.01}
     model, curve = PPO("MlpPolicy", env, gamma=GAMMA, seed=seed, **options), Curve()
     model.learn(steps, callback=[CheckShaping(strict=False), curve])
     return curve.points

@@ -11,8 +11,8 @@ save it with it.
 """
 
 from payback.bonuses.jax.counts import count, episodic_count
-from payback.bonuses.jax.icm import icm
+from payback.bonuses.jax.inverse_features import icm
 from payback.bonuses.jax.pure import PureBonus
-from payback.bonuses.jax.rnd import rnd
+from payback.bonuses.jax.random_distillation import rnd
 
 __all__ = ["PureBonus", "count", "episodic_count", "icm", "rnd"]

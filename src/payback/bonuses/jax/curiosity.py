@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import jax
 import jax.numpy as jnp
@@ -45,6 +45,21 @@ class CuriosityState(NamedTuple):
     key: jax.Array
 
 
+class Options(TypedDict, total=False):
+    """What every network bonus takes beside its own sizes, as in `payback.bonuses.torch`."""
+
+    normalise: bool
+    """Divide F by the root mean square of all earlier F. True."""
+    whiten: bool
+    """Whiten observations by the statistics of all earlier ones, clipped to ±5. True."""
+    learn_every: int
+    """Learn after so many calls, from the transitions of those calls; 0 leaves it to `learn`. 32."""
+    share: float
+    """The share of these transitions that is learned from, drawn at random. 0.25."""
+    batch_size: int
+    """At most so many transitions per gradient step. 256."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Curiosity:
     """The networks, the formula and the loss of a bonus, with the options that all of them take."""
@@ -61,11 +76,11 @@ class Curiosity:
     """Whether the networks read s as well as s′; otherwise s is not kept."""
     alpha: float
     rate: float
-    normalise: bool
-    whiten: bool
-    learn_every: int
-    share: float
-    batch_size: int
+    normalise: bool = True
+    whiten: bool = True
+    learn_every: int = 32
+    share: float = 0.25
+    batch_size: int = 256
 
     def __post_init__(self) -> None:
         read_count("learn_every", self.learn_every, 0)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import jax
 import jax.numpy as jnp
 
-from payback.bonuses.jax.curiosity import Curiosity, Rows, Weights
+from payback.bonuses.jax.curiosity import Curiosity, Options, Rows, Weights
 from payback.bonuses.jax.networks import init_mlp, mlp
 from payback.bonuses.jax.pure import PureBonus
 from payback.core.validate import read_count
@@ -23,11 +23,7 @@ def icm(
     rate: float = 3e-4,
     forward: float = 0.2,
     inverse: float = 0.8,
-    normalise: bool = True,
-    whiten: bool = True,
-    learn_every: int = 32,
-    share: float = 0.25,
-    batch_size: int = 256,
+    **options: Unpack[Options],
 ) -> PureBonus:
     """Pay for transitions that a forward model predicts badly, in features of what actions influence.
 
@@ -53,36 +49,38 @@ def icm(
         }
         return (), trained
 
-    def predict(trained: Weights, rows: Rows) -> tuple[jax.Array, jax.Array, jax.Array]:
-        before, after = mlp(trained["encoder"], rows.x), mlp(trained["encoder"], rows.y)
-        ahead = mlp(trained["model"], jnp.concatenate([before, rows.a], axis=-1))
-        return ((ahead - after) ** 2).sum(axis=-1), before, after
-
     def losses(fixed: Weights, trained: Weights, rows: Rows) -> jax.Array:
-        missed, before, after = predict(trained, rows)
-        guess = mlp(trained["inverse"], jnp.concatenate([before, after], axis=-1))
-        if discrete:
-            told = -(jax.nn.log_softmax(guess) * rows.a).sum(axis=-1)
-        else:
-            told = ((guess - rows.a) ** 2).mean(axis=-1)
-        return forward * 0.5 * missed + inverse * told
-
-    def encode(action: Any, B: int) -> jax.Array:
-        if action is None:
-            return jnp.zeros((B, actions))
-        return jax.nn.one_hot(action, actions) if discrete else jnp.reshape(action, (B, actions)).astype(jnp.float32)
+        return forward * 0.5 * surprise(trained, rows) + inverse * misread(trained, rows, discrete)
 
     return Curiosity(
         build=build,
-        novelty=lambda fixed, trained, rows: predict(trained, rows)[0],
+        novelty=lambda fixed, trained, rows: surprise(trained, rows),
         losses=losses,
-        encode=encode,
+        encode=lambda action, B: encode(action, B, actions, discrete),
         looks_back=True,
         alpha=alpha,
         rate=rate,
-        normalise=normalise,
-        whiten=whiten,
-        learn_every=learn_every,
-        share=share,
-        batch_size=batch_size,
+        **options,
     ).bonus()
+
+
+def surprise(trained: Weights, rows: Rows) -> jax.Array:
+    """Return ‖φ(s′) − g(φ(s), a)‖², (B,)."""
+    before, after = mlp(trained["encoder"], rows.x), mlp(trained["encoder"], rows.y)
+    return ((mlp(trained["model"], jnp.concatenate([before, rows.a], axis=-1)) - after) ** 2).sum(axis=-1)
+
+
+def misread(trained: Weights, rows: Rows, discrete: bool) -> jax.Array:
+    """Return how badly a is told from φ(s) and φ(s′): cross-entropy, or the mean squared error of numbers, (B,)."""
+    before, after = mlp(trained["encoder"], rows.x), mlp(trained["encoder"], rows.y)
+    guess = mlp(trained["inverse"], jnp.concatenate([before, after], axis=-1))
+    if discrete:
+        return -(jax.nn.log_softmax(guess) * rows.a).sum(axis=-1)
+    return ((guess - rows.a) ** 2).mean(axis=-1)
+
+
+def encode(action: Any, B: int, actions: int, discrete: bool) -> jax.Array:
+    """Return the actions as (B, actions) floats, one-hot if they are discrete; 0 for None."""
+    if action is None:
+        return jnp.zeros((B, actions))
+    return jax.nn.one_hot(action, actions) if discrete else jnp.reshape(action, (B, actions)).astype(jnp.float32)

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import jax
 import jax.numpy as jnp
 
-from payback.bonuses.jax.curiosity import Curiosity, Rows, Weights
+from payback.bonuses.jax.curiosity import Curiosity, Options, Rows, Weights
 from payback.bonuses.jax.networks import init_mlp, mlp
 from payback.bonuses.jax.pure import PureBonus
 
 
 def rnd(
-    alpha: float = 0.05,
-    *,
-    width: int = 256,
-    latent: int = 128,
-    rate: float = 1e-3,
-    normalise: bool = True,
-    whiten: bool = True,
-    learn_every: int = 32,
-    share: float = 0.25,
-    batch_size: int = 256,
+    alpha: float = 0.05, *, width: int = 256, latent: int = 128, rate: float = 1e-3, **options: Unpack[Options]
 ) -> PureBonus:
     """Pay for observations whose random features a predictor has not learned yet.
 
@@ -42,23 +33,18 @@ def rnd(
         one, two = jax.random.split(key)
         return init_mlp(one, size, width, latent), init_mlp(two, size, width, width, width, latent)
 
-    def error(fixed: Weights, trained: Weights, rows: Rows) -> jax.Array:
-        return ((mlp(trained, rows.y) - mlp(fixed, rows.y)) ** 2).sum(axis=-1)
-
-    def encode(action: Any, B: int) -> jax.Array:
-        return jnp.zeros((B, 0))
-
     return Curiosity(
         build=build,
         novelty=error,
         losses=lambda fixed, trained, rows: error(fixed, trained, rows) / latent,
-        encode=encode,
+        encode=lambda action, B: jnp.zeros((B, 0)),
         looks_back=False,
         alpha=alpha,
         rate=rate,
-        normalise=normalise,
-        whiten=whiten,
-        learn_every=learn_every,
-        share=share,
-        batch_size=batch_size,
+        **options,
     ).bonus()
+
+
+def error(fixed: Weights, trained: Weights, rows: Rows) -> jax.Array:
+    """Return ‖f̂(s′) − f(s′)‖², (B,)."""
+    return ((mlp(trained, rows.y) - mlp(fixed, rows.y)) ** 2).sum(axis=-1)
