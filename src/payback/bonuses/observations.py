@@ -1,0 +1,123 @@
+"""Reading batches of observations: rows to count, numbers to project, and which rows are transitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+Key = Callable[[Any], Hashable]
+"""From one environment's observation to what stands for it when visits are counted."""
+
+
+def leaves(name: str, obs: Any, place: str = "") -> Iterator[tuple[str, np.ndarray]]:
+    """Yield every array of a batch of observations with its place in a Dict or Tuple space."""
+    if isinstance(obs, Mapping):
+        for part in sorted(obs):
+            yield from leaves(name, obs[part], f"{place}[{part!r}]")
+    elif isinstance(obs, tuple) and not all(isinstance(item, str) for item in obs):
+        for i, item in enumerate(obs):
+            yield from leaves(name, item, f"{place}[{i}]")
+    else:
+        try:
+            array = np.asarray(obs)
+        except (TypeError, ValueError, RuntimeError):
+            array = np.asarray(None)
+        if array.dtype.hasobject or array.ndim == 0:
+            raise TypeError(
+                f"{name} cannot read the observation{place}, a {type(obs).__name__}: it takes a batch of arrays with "
+                "one row per environment, or a Dict or Tuple of them"
+            )
+        yield place, array
+
+
+def as_leaves(name: str, obs: Any) -> tuple[int, list[tuple[str, np.ndarray]]]:
+    """Return the number of environments and the arrays of a batch, which must agree on it."""
+    found = list(leaves(name, obs))
+    lengths = {len(array) for _, array in found}
+    if len(lengths) != 1:
+        raise ValueError(
+            f"{name}: the observation's arrays must have one row per environment, got {sorted(lengths)} rows"
+        )
+    return lengths.pop(), found
+
+
+def batch_size(name: str, obs: Any) -> int:
+    """Return the number of environments of a batch."""
+    return len(next(leaves(name, obs))[1])
+
+
+def row_keys(name: str, obs: Any, key: Key | None) -> list[Hashable]:
+    """Return what stands for each row: `key` of it, or its bytes, with −0.0 read as 0.0."""
+    B, found = as_leaves(name, obs)
+    if key is not None:
+        return [_hashable(name, key(_row(obs, k)), k) for k in range(B)]
+    columns = [_bytes_of_rows(array) for _, array in found]
+    return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+
+
+def _bytes_of_rows(array: np.ndarray) -> list[Hashable]:
+    if array.dtype.kind == "U" or (array.ndim == 1 and array.dtype.kind in "iub"):
+        return array.tolist()
+    if array.dtype.kind == "f":
+        array = array + 0.0
+    return [row.tobytes() for row in array]
+
+
+def _row(obs: Any, k: int) -> Any:
+    if isinstance(obs, Mapping):
+        return {part: _row(item, k) for part, item in obs.items()}
+    if isinstance(obs, tuple) and not all(isinstance(item, str) for item in obs):
+        return tuple(_row(item, k) for item in obs)
+    return obs[k]
+
+
+def _hashable(name: str, found: Any, k: int) -> Hashable:
+    try:
+        hash(found)
+    except TypeError:
+        raise TypeError(
+            f"{name}: the key function returned a {type(found).__name__} for environment {k}, which cannot be "
+            "counted because it is not hashable; return a number, a string, bytes or a tuple of these"
+        ) from None
+    return found
+
+
+def flat_rows(name: str, obs: Any) -> np.ndarray:
+    """Return a batch as (B, D) floats: the arrays of a Dict, sorted by name, flattened and concatenated."""
+    B, found = as_leaves(name, obs)
+    for place, array in found:
+        refuse_not_numbers(name, place, array)
+    return np.concatenate([array.reshape(B, -1).astype(np.float64) for _, array in found], axis=1)
+
+
+def refuse_not_numbers(name: str, place: str, array: np.ndarray) -> None:
+    """Refuse text and other arrays that are not real numbers."""
+    if array.dtype.kind not in "fiub":
+        raise TypeError(
+            f"{name} cannot read the observation{place} of type {array.dtype}: it takes numbers; "
+            'pass view=, a function that picks them, for instance view=lambda obs: obs["image"]'
+        )
+
+
+def valid_rows(info: Any, B: int) -> np.ndarray | None:
+    """Return which rows are transitions, None where all are: SB3's infos, a list, mark none as invalid."""
+    valid = info.get("valid") if isinstance(info, Mapping) else None
+    if valid is None:
+        return None
+    valid = np.asarray(valid, dtype=bool)
+    if valid.shape != (B,):
+        raise ValueError(f'info["valid"] has shape {valid.shape}, not ({B},): one flag per environment')
+    return None if valid.all() else valid
+
+
+def rows_to_reset(name: str, where: Any) -> np.ndarray:
+    """Return a (B,) mask of the environments whose episode is over."""
+    mask = np.asarray(where)
+    if mask.ndim != 1 or mask.dtype != np.bool_:
+        raise ValueError(
+            f"{name}.reset takes a (B,) mask of booleans, True where an episode is over, "
+            f"got shape {mask.shape} of {mask.dtype}"
+        )
+    return mask

@@ -1,0 +1,83 @@
+"""Saving a bonus beside a model and loading it to train on: one NPZ file, no pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Hashable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FORMAT = 1
+
+
+def write(path: str | os.PathLike[str], kind: str, sizes: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """Write a bonus, whole or not at all. The path is used as given, with no suffix added."""
+    layout = {"format": FORMAT, "kind": kind, "sizes": dict(sizes)}
+    path = Path(path)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with open(partial, "wb") as file:
+            np.savez(file, allow_pickle=False, layout=np.array(json.dumps(layout)), **dict(arrays))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read(path: str | os.PathLike[str], kind: str, sizes: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Return the arrays that `write` was given, or say why they do not belong to this bonus."""
+    with open(path, "rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+            layout = json.loads(str(arrays.pop("layout")))
+            found = layout["format"], layout["kind"], layout["sizes"]
+        except Exception as error:
+            raise ValueError(f"{path} is not a bonus that save wrote, or is damaged: {error}") from error
+    if found[0] != FORMAT:
+        raise ValueError(f"{path} holds a bonus of format {found[0]}, this version reads {FORMAT}")
+    if found[1] != kind:
+        raise ValueError(f"{path} holds the bonus {found[1]}, not {kind}; load it into a {found[1]}")
+    for name, size in json.loads(json.dumps(dict(sizes))).items():
+        if found[2].get(name) != size:
+            raise ValueError(
+                f"{path} holds a {kind} with {name} = {found[2].get(name)}, this one has {name} = {size}; "
+                "make it with the sizes that it was saved with"
+            )
+    return arrays
+
+
+def keys_as_array(name: str, keys: Iterable[Hashable]) -> np.ndarray:
+    """Return the keys of counted rows as bytes of JSON."""
+    text = json.dumps([_as_json(name, key) for key in keys])
+    return np.frombuffer(text.encode(), dtype=np.uint8)
+
+
+def array_as_keys(array: np.ndarray) -> list[Hashable]:
+    """Return the keys that `keys_as_array` was given."""
+    return [_from_json(key) for key in json.loads(array.tobytes().decode())]
+
+
+def _as_json(name: str, key: Any) -> Any:
+    if isinstance(key, np.generic):
+        key = key.item()
+    if key is None or type(key) in (bool, int, float, str):
+        return key
+    if isinstance(key, bytes):
+        return {"bytes": key.hex()}
+    if isinstance(key, tuple):
+        return [_as_json(name, item) for item in key]
+    raise TypeError(
+        f"{name} cannot save the key {key!r}, a {type(key).__name__}; "
+        "let the key function return numbers, strings, bytes or tuples of these"
+    )
+
+
+def _from_json(key: Any) -> Hashable:
+    if isinstance(key, dict):
+        return bytes.fromhex(key["bytes"])
+    return tuple(_from_json(item) for item in key) if isinstance(key, list) else key

@@ -1,0 +1,60 @@
+"""The networks of all bonuses: an MLP for vectors, a small CNN before it for images."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import torch
+from torch import nn
+
+
+def mlp(*sizes: int) -> nn.Sequential:
+    """Return linear layers of these sizes with ReLU between them.
+
+    >>> len(mlp(3, 8, 2))
+    3
+    """
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(sizes):
+        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
+
+
+def encoder(shape: tuple[int, ...], *sizes: int, channels: int = 32) -> nn.Sequential:
+    """Return a network from observations of this shape through hidden `sizes` to the last of them.
+
+    Images (C, H, W) pass three convolutions of 3×3 with stride 2 first, as in RIDE and NovelD: 7×7 views become 1×1,
+    84×84 pixels 11×11.
+
+    >>> encoder((3, 7, 7), 64, 16)(torch.zeros(2, 3, 7, 7)).shape
+    torch.Size([2, 16])
+    """
+    if len(shape) == 1:
+        return mlp(shape[0], *sizes)
+    convolutions: list[nn.Module] = []
+    depth, *pixels = shape
+    for _ in range(3):
+        convolutions += [nn.Conv2d(depth, channels, 3, stride=2, padding=1), nn.ReLU()]
+        depth, pixels = channels, [(side + 1) // 2 for side in pixels]
+    return nn.Sequential(*convolutions, nn.Flatten(), *mlp(channels * math.prod(pixels), *sizes))
+
+
+def initialise(network: nn.Module) -> None:
+    """Draw orthogonal weights of gain √2 and set biases to 0, as RND's authors do."""
+    for layer in network.modules():
+        if isinstance(layer, (nn.Linear, nn.Conv2d)):
+            nn.init.orthogonal_(layer.weight, math.sqrt(2))
+            assert layer.bias is not None
+            nn.init.zeros_(layer.bias)
+
+
+def read_device(name: str, device: str | torch.device) -> torch.device:
+    """Return the device, or say that it is not there."""
+    try:
+        found = torch.device(device)
+        torch.empty(0, device=found)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        there = "cpu, cuda" if torch.cuda.is_available() else "cpu"
+        raise ValueError(f"{name}: the device {str(device)!r} is not there; this Torch has {there}") from error
+    return found

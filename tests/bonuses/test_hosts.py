@@ -1,0 +1,71 @@
+"""Every bonus trains inside Gymnasium's and SB3's loops, and the shaped rewards of an episode sum to zero."""
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from stable_baselines3 import PPO
+from stable_baselines3.common.env_util import make_vec_env
+
+import payback
+from payback.integrations.gymnasium import ShapeVectorReward
+from payback.integrations.sb3 import CheckShaping, ShapeVecReward
+
+from .cases import FRESH, NETWORKS
+from .streams import Ring
+
+GAMMA = 0.9
+pytestmark = pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning")
+
+
+def weights(bonus):
+    return {key: weight.clone() for key, weight in bonus.networks.state_dict().items()}
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.name)
+@pytest.mark.parametrize("name", FRESH)
+def test_in_gymnasiums_vectors(name, mode):
+    bonus, rng = FRESH[name](), np.random.default_rng(0)
+    envs = ShapeVectorReward(SyncVectorEnv([Ring] * 2, autoreset_mode=mode), bonus, payback.grm(GAMMA, delay=2))
+    envs.reset(seed=0)
+    total, discount, sums, moved = np.zeros(2), np.ones(2), [], np.zeros(2)
+    for _ in range(30):
+        _, _, terminated, truncated, info = envs.step(rng.integers(3, size=2))
+        total, moved, discount = total + discount * info["shaped"], moved + abs(info["shaped"]), discount * GAMMA
+        done = terminated | truncated
+        sums += total[done].tolist()
+        total[done], discount[done] = 0, 1
+        if mode is AutoresetMode.DISABLED and done.any():
+            envs.reset(options={"reset_mask": done})
+    assert len(sums) > 5
+    assert moved.min() > 0
+    np.testing.assert_allclose(sums, 0, atol=1e-9)
+    envs.close()
+
+
+@pytest.mark.parametrize("name", FRESH)
+def test_in_sb3(name):
+    bonus = FRESH[name]()
+    env = ShapeVecReward(make_vec_env(Ring, n_envs=2, seed=0), bonus, payback.grm(GAMMA, delay=2))
+    model = PPO("MlpPolicy", env, gamma=GAMMA, n_steps=16, batch_size=16, n_epochs=1, seed=0)
+    obs = env.reset()
+    assert np.isfinite(bonus(obs, np.zeros(2, dtype=int), obs, [{}, {}])).all()
+    before = weights(bonus) if name in NETWORKS else {}
+    model.learn(64, callback=CheckShaping())
+    if name in NETWORKS:
+        after = bonus.networks.state_dict()
+        assert any(not torch.equal(after[key], before[key]) for key in before), "it has trained itself"
+
+
+def test_what_is_kept_is_a_copy():
+    """Hosts may write the next observation into the memory of the last, before the bonus learns from it."""
+    for name, make in NETWORKS.items():
+        rewards = []
+        for copies in (True, False):
+            bonus, shared, paid = make(), np.zeros((2, 4), dtype=np.float32), []
+            for t in range(8):
+                shared[:] = np.random.default_rng(t).normal(size=(2, 4))
+                obs = shared.copy() if copies else shared
+                paid.append(bonus(obs, np.array([0, 1]), obs, {}))
+            rewards.append(paid)
+        np.testing.assert_array_equal(rewards[0], rewards[1], err_msg=name)
