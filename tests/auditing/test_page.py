@@ -12,7 +12,7 @@ from payback.auditing.log_file import Columns
 from payback.auditing.page import ledger_svg
 
 from .test_audit import GAMMA, log
-from .test_audit_file import flat, write
+from .test_log_file import flat, write
 
 
 def test_the_command_and_its_page(tmp_path) -> None:

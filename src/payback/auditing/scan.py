@@ -1,72 +1,209 @@
-"""Discounted sums of many episodes in one pass over a column of rewards.
-
-    leak = Σ_t γ^t F'_t,    size = Σ_t γ^t |F'_t|                       of every episode
-
-The column is weighted by γ^(i mod L) in blocks of L rows, one multiplication a row, and summed from mark to mark: the
-starts of episodes and of blocks. Each sum is then made up for where in its block the mark lies.
-"""
+"""Summing every episode of a log that comes in batches, and judging each when it ends."""
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-CHUNK = 1 << 14
-"""Rows taken at a time: few enough to stay in the cache in float64."""
-LEAST = 1e-100
-"""The smallest weight in a block. Products with any float32, and with any sane float64, keep all their digits."""
+from payback.auditing.discounted_sums import segment_sums
+from payback.auditing.found import BROKEN, KEPT, UNJUDGED, Episodes
+from payback.auditing.resolution import Resolution
+from payback.auditing.rows import Batch, plain, run_starts
+from payback.auditing.settled_end import TAIL, Fit, settles
+
+BLOCK = 16
+"""Rows between two looks at the debt of a long episode: an estimate of a rounding error needs no more."""
+ROUNDINGS = 8.0
+"""A leak within so many rounding errors is taken for one."""
+VISIBLE = 0.1
+"""What is missing at the last step is seen if it is this large beside the payments of the steps before."""
 
 
-class Sums(NamedTuple):
-    """Leak and size of each segment of a column."""
+class _Open(NamedTuple):
+    """How far the scan has come in one environment."""
 
-    leak: np.ndarray
-    size: np.ndarray
-
-
-def segment_sums(values: np.ndarray, starts: np.ndarray, gamma: float) -> Sums:
-    """Return Σ γ^k x and Σ γ^k |x| over each segment; `starts` are sorted, begin with 0, and cut the column."""
-    n, L = len(values), _block(gamma)
-    blocks = np.arange(0, n, L)
-    after = np.searchsorted(starts, blocks)
-    new = np.append(starts, -1)[after] != blocks
-    blocks, after = blocks[new], after[new]
-    marks = np.insert(starts, after, blocks)
-    pieces = _piece_sums(values, marks, gamma, L)
-    # Blocks that begin within a segment are few: these pieces are brought to their age and added one by one.
-    later, weight = after + np.arange(len(after)), np.float64(gamma) ** (blocks - starts[after - 1])
-    found = Sums(*(np.delete(x, later) for x in pieces))
-    for total, x in zip(found, pieces, strict=True):
-        np.add.at(total, after - 1, weight * x[later])
-    return found
+    rows: int = 0
+    """Rows seen."""
+    age: int = 0
+    """Steps of the episode that is open, 0 if none is."""
+    leak: float = 0.0
+    size: float = 0.0
+    debts: float = 0.0
+    """Σ_t |Σ_{n≤t} γ^n F'_n|: the debts that a matching has held, which it rounds at every step."""
+    recent: float = 0.0
+    """Σ_t γ^(now−t) |F'_t|: the payments, the latest counting most."""
+    tail: tuple[np.ndarray, np.ndarray] | None = None
+    """The last payments and bonuses, where the log has the bonus."""
 
 
-def _piece_sums(values: np.ndarray, marks: np.ndarray, gamma: float, L: int) -> Sums:
-    """Return the sums from each mark to the next; no piece reaches over the beginning of a block of L rows."""
-    n, ages = len(values), np.arange(L, dtype=np.float64)
-    weights, undone = (np.tile(np.float64(gamma) ** x, max(1, CHUNK // L)) for x in (ages, -ages))
-    chunk = len(weights)
-    # Leak and size are summed at once, as a complex number: short pieces cost a call each, not two.
-    buffer, both = np.empty(chunk), np.empty(chunk, dtype=np.complex128)
-    found = Sums(np.empty(len(marks)), np.empty(len(marks)))
-    bounds = np.searchsorted(marks, np.arange(0, n + chunk, chunk)).tolist()
-    for k, first in enumerate(range(0, n, chunk)):
-        part, pieces = values[first : first + chunk], slice(bounds[k], bounds[k + 1])
-        plain, here, begins = buffer[: len(part)], both[: len(part)], marks[pieces] - first
-        # A cast and a product apart are faster than both in one, which goes through small buffers.
-        np.copyto(plain, part, casting="unsafe")
-        np.multiply(plain, weights[: len(part)], out=here.real)
-        np.abs(here.real, out=here.imag)
-        sums, back = np.add.reduceat(here, begins), undone[begins]
-        np.multiply(np.real(sums), back, out=found.leak[pieces])
-        np.multiply(np.imag(sums), back, out=found.size[pieces])
-    return found
+class Scan:
+    """Running sums over batches of rows; each batch is grouped by environment, in the order of time.
+
+    An episode is judged twice. From its start: |Σ γ^t F'_t| ≤ tolerance · Σ γ^t |F'_t|. A long episode also from its
+    end, because γ^N hides there what is never repaid: the leak must not be larger than rounding explains if it is
+    visible beside the last payments; where rounding itself is as large, the last rows are held to F (`settles`), and
+    without F the episode is not judged.
+    """
+
+    def __init__(self, gamma: float, tolerance: float, resolution: Resolution, carry: bool = False) -> None:
+        self.gamma = gamma
+        self.tolerance = max(tolerance, ROUNDINGS * resolution.relative)
+        self.resolution = resolution
+        self.carry = carry
+        """Whether truncated episodes leave their debt to the learner's bootstrapped value: they are not judged."""
+        self.carried = 0
+        self.rows = 0
+        self.open: dict[Any, _Open] = {}
+        """environment → where it stands."""
+        self.found: list[Episodes] = []
+        self.fit: Fit | None = None
+        self.long = _long(gamma, self.tolerance)
+
+    def feed(self, batch: Batch) -> None:
+        """Take in some rows."""
+        n = len(batch.shaped)
+        if not n:
+            return
+        runs = run_starts(batch.ids)
+        starts = _merged(np.flatnonzero(batch.ends[:-1]) + 1, runs)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused by name below
+            leak, size = segment_sums(batch.shaped, starts, self.gamma)
+        if not np.isfinite(leak).all():
+            raise ValueError(_not_finite(batch, starts, leak))
+        length = np.diff(starts, append=n)
+        verdict = np.where(np.abs(leak) <= self._allowed(size, length), KEPT, BROKEN).astype(np.int8)
+        segments = np.append(np.searchsorted(starts, runs), len(starts)).tolist()
+        first = starts.copy()
+        closed = batch.ends[np.append(runs[1:], n) - 1].tolist()
+        finished = []
+        for k, key in enumerate(map(plain, batch.ids[runs])):
+            begin, stop = segments[k], segments[k + 1]
+            was = self.open.get(key, _Open())
+            first[begin:stop] += was.rows - int(runs[k])
+            for s in self._looked_at(was, begin, stop, closed[k], length):
+                rows = slice(int(starts[s]), int(starts[s] + length[s]))
+                now = self._extended(was if s == begin else _Open(), batch, rows, leak[s], size[s])
+                first[s], length[s] = first[s] - (was.age if s == begin else 0), now.age
+                leak[s], size[s] = now.leak, now.size
+                if s < stop - 1 or closed[k]:
+                    verdict[s] = self._verdict(now)
+                else:
+                    self.open[key] = now
+            if closed[k]:
+                self.open[key] = _Open()
+            self.open[key] = self.open[key]._replace(rows=int(first[stop - 1] + length[stop - 1]))
+            finished.append(np.arange(begin, stop if closed[k] else stop - 1))
+        kept = np.concatenate(finished)
+        last = starts[kept] + np.diff(starts, append=n)[kept] - 1
+        truncated = np.zeros(len(kept), dtype=bool) if batch.truncated is None else batch.truncated[last]
+        found = Episodes(batch.ids[starts[kept]], *(x[kept] for x in (first, length, leak, size, verdict)), truncated)
+        if self.carry and truncated.any():
+            self.carried += int(truncated.sum())
+            found = Episodes(*(x[~truncated] for x in found))
+        self.found.append(found)
+        self.rows += n
+
+    def _looked_at(self, was: _Open, begin: int, stop: int, closed: bool, length: np.ndarray) -> list[int]:
+        """Return the segments that need more than their sums: long ones, and those that reach into other batches."""
+        some = (begin + np.flatnonzero(length[begin:stop] > self.long)).tolist()
+        if was.age and begin not in some:
+            some.insert(0, begin)
+        if not closed and stop - 1 not in some:
+            some.append(stop - 1)
+        return some
+
+    def _allowed(self, size: Any, length: Any) -> Any:
+        """Return how large |leak| may be as seen from the start: the tolerance, and the decimals of a rounded log."""
+        return self.tolerance * size + self.resolution.absolute * _weights(self.gamma, length)
+
+    def _extended(self, was: _Open, batch: Batch, rows: slice, leak: float, size: float) -> _Open:
+        """Return the open episode with some more rows, whose own sums are `leak` and `size`."""
+        paid = batch.shaped[rows].astype(np.float64)
+        n, gamma, weight = len(paid), self.gamma, np.float64(self.gamma) ** was.age
+        blocks = np.concatenate((paid, np.zeros(-n % BLOCK))).reshape(-1, BLOCK) @ gamma ** np.arange(BLOCK)
+        debts = was.leak + weight * np.cumsum(np.float64(gamma) ** (BLOCK * np.arange(len(blocks))) * blocks)
+        recent = paid[-_reach(gamma) :]
+        latest = float(np.abs(recent) @ gamma ** np.arange(len(recent) - 1.0, -1, -1))
+        bonus = batch.lent if batch.lent is not None else batch.rewards
+        tail = None
+        if bonus is not None:
+            before = was.tail or (np.empty(0), np.empty(0))
+            new = (paid[-TAIL:], bonus[rows][-TAIL:].astype(np.float64))
+            tail = tuple(np.concatenate(pair)[-TAIL:] for pair in zip(before, new, strict=True))
+        return _Open(
+            was.rows,
+            was.age + n,
+            was.leak + float(weight * leak),
+            was.size + float(weight * size),
+            was.debts + min(BLOCK, n) * float(np.abs(debts).sum()),
+            float(np.float64(gamma) ** n) * was.recent + latest,
+            tail,
+        )
+
+    def _verdict(self, e: _Open) -> int:
+        """Judge a finished episode from its start and, if that can hide an end, from its end."""
+        if abs(e.leak) > self._allowed(e.size, e.age):
+            return BROKEN
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            to_the_end = np.float64(self.gamma) ** (1 - e.age)
+            visible = VISIBLE * e.recent / _weights(self.gamma, e.age)
+            if self._allowed(e.size, e.age) * to_the_end <= visible or e.size == 0:
+                return KEPT
+            stricter = self.tolerance / max(1e-5, ROUNDINGS * self.resolution.relative)
+            rounding = self.resolution.relative * (e.size + e.debts) + 2.3e-16 * e.size
+            noise = max(stricter, 1) * ROUNDINGS * rounding + self.resolution.absolute * _weights(self.gamma, e.age)
+            if abs(e.leak) > noise and abs(e.leak) * to_the_end > visible:
+                return BROKEN
+            if noise * to_the_end <= visible:
+                return KEPT
+        if e.tail is None:
+            return UNJUDGED
+        settled, self.fit = settles(*e.tail, self.gamma, self.fit)
+        return UNJUDGED if settled is None else KEPT if settled else BROKEN
+
+    def episodes(self) -> Episodes:
+        """Return all that ended."""
+        if not self.rows:
+            raise ValueError("the log is empty: there is nothing to audit")
+        found = self.found[0] if len(self.found) == 1 else Episodes(*map(np.concatenate, zip(*self.found, strict=True)))
+        if not len(found.leak) and not self.carried:
+            raise ValueError(f"none of the log's {self.rows} rows ends an episode; is `done` the right column?")
+        return found
 
 
-def _block(gamma: float) -> int:
-    """Rows whose weights stay above the least."""
+def _weights(gamma: float, length: Any) -> Any:
+    """Return Σ_{t<N} γ^t."""
+    return length if gamma == 1 else (1 - np.float64(gamma) ** length) / (1 - gamma)
+
+
+def _reach(gamma: float) -> int:
+    """Return how many rows back a payment still counts among the latest."""
+    return TAIL if gamma == 1 else int(min(1 << 16, 8 / (1 - gamma) + 1))
+
+
+def _long(gamma: float, tolerance: float) -> float:
+    """Return the length up to which the tolerance cannot hide an end, a tenfold margin included."""
     if gamma == 1:
-        return CHUNK
-    return max(1, min(CHUNK, math.floor(math.log(LEAST) / math.log(gamma))))
+        return 1e3
+    hidden = VISIBLE * (1 - gamma) / (10 * tolerance)
+    return max(0.0, np.log(hidden) / -np.log(gamma)) if hidden > 0 else 0.0
+
+
+def _not_finite(batch: Batch, starts: np.ndarray, leak: np.ndarray) -> str:
+    rows = np.flatnonzero(~np.isfinite(batch.shaped))
+    if len(rows):
+        k = rows[0]
+        return f"row {batch.row_of(k)} (environment {batch.ids[k]}) was paid {batch.shaped[k]}; fix the log"
+    k = starts[np.flatnonzero(~np.isfinite(leak))[0]]
+    return (
+        f"the episode from row {batch.row_of(k)} (environment {batch.ids[k]}) is paid so much that its sum overflows; "
+        "fix the log"
+    )
+
+
+def _merged(many: np.ndarray, few: np.ndarray) -> np.ndarray:
+    """Return two sorted lists of rows as one, each row once."""
+    at = np.searchsorted(many, few)
+    there = np.append(many, -1)[at] == few
+    return np.insert(many, at[~there], few[~there])
