@@ -62,10 +62,14 @@ MATCHINGS: dict[str, Callable[[float], payback.RewardTransform]] = {
 }
 
 
+DELAYS = {"after 10": 10, "after 30": 30}
+
+
 def made_up_run(rng: np.random.Generator, without: tuple[str, ...] = ()) -> Run:
+    """Make a run up; episodes are longer than the delay, because in shorter ones all repay at the end alone."""
     gamma = float(rng.choice([0.9, 0.95, 0.97, 0.99, 0.995]))
     matching = str(rng.choice([name for name in MATCHINGS if name not in without]))
-    B, T, mean_length = int(rng.choice([1, 4])), 1500, int(rng.choice([6, 20, 80]))
+    B, T, mean_length = int(rng.choice([1, 4])), 1500, int(rng.choice([n for n in (6, 20, 80) if n > DELAYS.get(matching, 0)]))
     kind = rng.choice(["normal", "counts", "sparse"])
     if kind == "normal":
         rewards = np.abs(rng.normal(1, 0.5, (T, B)))
@@ -84,7 +88,7 @@ def wrong_gamma(run: Run) -> np.ndarray:
 
 def clipped(run: Run) -> np.ndarray:
     shaped = run.shaped()
-    bound = max(float(run.lent.max()), 0.4 * float(np.abs(shaped).max()))
+    bound = max(float(np.abs(run.lent).max()), float(np.median(np.abs(shaped[run.dones]))))
     return np.clip(shaped, -bound, bound)
 
 
@@ -123,7 +127,7 @@ def unsettled(run: Run) -> np.ndarray:
     ages = np.array([1.0]) if run.matching == "end" else probe(run.match, run.gamma)
     for b in range(B):
         start = 0
-        for stop in [*(np.flatnonzero(run.dones[:, b]) + 1).tolist(), T]:
+        for stop in np.unique([*(np.flatnonzero(run.dones[:, b]) + 1), T]).tolist():
             part = lent[start:stop, b]
             back = np.convolve(part, np.concatenate(([0.0], ages)))[: len(part)]
             paid[start:stop, b] = part if run.matching == "end" else part - back

@@ -1,35 +1,31 @@
-import io
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import payback
 from payback.auditing.command import run
 from payback.auditing.log_file import Columns
-from payback.auditing.page import ledger_svg
+from payback.auditing.ledger import ledger_svg
 
 from .test_audit import GAMMA, log
 from .test_log_file import flat, write
 
 
-def test_the_command_and_its_page(tmp_path) -> None:
+def test_the_command_and_its_page(tmp_path, capsys) -> None:
     F, shaped, dones = log()
     path, out = tmp_path / "log.parquet", tmp_path / "audit.html"
     write(path, flat(shaped, dones, F))
-    said = io.StringIO()
-    console = Console(file=said, width=200)
-    assert run(path, GAMMA, Columns(), out, 1e-5, console) == 0
-    assert "0 break it" in said.getvalue()
+    assert run(path, GAMMA, Columns(), out, 1e-5) == 0
+    assert "0 break it" in capsys.readouterr().out
     assert "keeps the law" in out.read_text()
     write(path, flat(np.where(dones, F, shaped), dones, F))
-    assert run(path, GAMMA, Columns(), out, 1e-5, console) == 1
+    assert run(path, GAMMA, Columns(), out, 1e-5) == 1
     page = out.read_text()
     assert "breaks the law" in page
     assert "unpaid end" in page
-    assert "unpaid end" in said.getvalue()
+    assert "unpaid end" in capsys.readouterr().out
     assert "<svg" in page
     assert "src=" not in page
     assert "href=" not in page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,8 @@ LEAD = 64
 """Rows before an episode that are looked at: loans of the episode before."""
 LAGS = 40
 """Ages at which repayments are looked for together; a single delay is looked for up to half an episode."""
+FITTED = 60
+"""Episodes that a matching is fitted to."""
 FITS = 0.02
 """How well a matching must explain the steps before the last, relative to the bonus."""
 
@@ -40,6 +43,14 @@ class Episode:
     def bonus(self) -> np.ndarray | None:
         """F − F̄ where the log has it, else F."""
         return self.rewards if self.lent is None else self.lent
+
+
+class Matching(NamedTuple):
+    """γ⁻ᵏ m_k for k = 1, 2, …, the mean F̄ that is taken off the bonus, and how far the rows are from both."""
+
+    repaid: np.ndarray
+    mean: float
+    error: float
 
 
 @dataclass(frozen=True)
@@ -73,60 +84,70 @@ class Evidence:
         return center if abs(center) > 1e-3 * sizes and spread < 0.25 * abs(center) else 0.0
 
     @cached_property
-    def repaid_at(self) -> np.ndarray | None:
-        """Return γ⁻ᵏ m_k for k = 1, 2, …, as the steps before the last show it; None where no matching fits."""
+    def matching(self) -> Matching | None:
+        """Return how loans are repaid, as the steps before the last show it; None where no matching fits."""
         if any(e.bonus is None for e in self.episodes):
             return None
         size = float(np.mean([np.abs(e.bonus).mean() for e in self.episodes if e.bonus is not None]))
-        if size == 0:
-            return None
-        fits = [self._one_delay(), *(self._ages(across) for across in (False, True))]
-        error, found = min((f for f in fits if f is not None), key=lambda f: f[0], default=(np.inf, None))
-        return found if error <= FITS * size else None
+        fits = [self._ages(across) for across in (False, True)]
+        best = min((f for f in fits if f is not None), key=lambda f: f.error, default=None)
+        if best is None or best.error > FITS * size:
+            best = self._one_delay()
+        return best if best is not None and best.error <= FITS * size else None
 
     def predicted(self, e: Episode, across: bool) -> np.ndarray | None:
         """Return what each step is paid if none settles; `across` repays the loans of the episode before as well."""
-        if self.repaid_at is None or e.bonus is None:
+        if self.matching is None or e.bonus is None:
             return None
-        bonus, before = e.bonus - self.mean, np.empty(0)
+        bonus, before = e.bonus - self.matching.mean, np.empty(0)
         if across and e.rewards_before is not None:
-            before = e.rewards_before - self.mean
+            before = e.rewards_before - self.matching.mean
         together = np.concatenate((before, bonus))
-        back = np.convolve(together, np.concatenate(([0.0], self.repaid_at)))[: len(together)]
+        back = np.convolve(together, np.concatenate(([0.0], self.matching.repaid)))[: len(together)]
         return bonus - back[len(before) :]
 
-    def _one_delay(self) -> tuple[float, np.ndarray] | None:
+    def _one_delay(self) -> Matching | None:
         longest = max(len(e.shaped) for e in self.episodes)
-        best: tuple[float, np.ndarray] | None = None
-        for D in range(1, max(2, longest - 1)):
+        best: Matching | None = None
+        for D in range(LAGS + 1, max(LAGS + 2, longest - 1)):
             errors, rows = 0.0, 0
-            for e in self.episodes:
+            for e in self.episodes[:FITTED]:
                 assert e.bonus is not None
                 if len(e.shaped) - 1 <= D:
                     continue
                 over = (e.bonus - e.shaped - self.mean)[D:-1] - self.gamma**-D * (e.bonus[: -1 - D] - self.mean)
                 errors, rows = errors + float(np.abs(over).sum()), rows + len(over)
-            if rows >= 8 and (best is None or errors / rows < best[0]):
-                shares = np.zeros(D)
-                shares[-1] = self.gamma**-D
-                best = (errors / rows, shares)
+            if rows >= 8 and (best is None or errors / rows < best.error):
+                repaid = np.zeros(D)
+                repaid[-1] = self.gamma**-D
+                best = Matching(repaid, self.mean, errors / rows)
         return best
 
-    def _ages(self, across: bool) -> tuple[float, np.ndarray] | None:
-        """Return the least squares of all ages up to 40, over the steps before the last."""
-        lagged, target = [], []
-        for e in self.episodes:
+    def _ages(self, across: bool) -> Matching | None:
+        """Return the least squares of all ages up to 40, over the steps before the last.
+
+        `across` takes the rows before an episode in; then F̄ is found as well, as a constant.
+        """
+        lagged, target, mean = [], [], 0.0 if across else self.mean
+        for e in self.episodes[:FITTED]:
             assert e.bonus is not None
             before = np.zeros(LAGS)
-            if across and e.rewards_before is not None:
-                known = (e.rewards_before - self.mean)[-LAGS:]
-                before[LAGS - len(known) :] = known
-            line = np.concatenate((before, e.bonus - self.mean))
+            if across:
+                if e.rewards_before is None or len(e.rewards_before) < LAGS:
+                    continue
+                before = e.rewards_before[-LAGS:]
+            line = np.concatenate((before, e.bonus - mean))
             n = len(e.shaped) - 1
             lagged.append(np.stack([line[LAGS - k : LAGS - k + n] for k in range(1, LAGS + 1)], axis=1))
-            target.append((e.bonus - self.mean - e.shaped)[:-1])
-        columns, repaid = np.concatenate(lagged), np.concatenate(target)
-        if len(repaid) < 2 * LAGS:
+            target.append((e.bonus - mean - e.shaped)[:-1])
+        if sum(map(len, target)) < 2 * LAGS:
             return None
+        columns, repaid = np.concatenate(lagged), np.concatenate(target)
+        if across:
+            columns = np.column_stack((columns, np.ones(len(columns))))
         found = np.linalg.lstsq(columns, repaid, rcond=1e-8)[0]
-        return float(np.abs(columns @ found - repaid).mean()), found
+        error = float(np.abs(columns @ found - repaid).mean())
+        rest = 1 - float(found[:LAGS].sum())
+        if across and abs(rest) > 1e-6 * LAGS:
+            mean = float(found[-1]) / rest
+        return Matching(found[:LAGS], mean, error)

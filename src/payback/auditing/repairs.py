@@ -87,9 +87,10 @@ def _constant_factor(evidence: Evidence) -> Supposition:
     if not some.any():
         return Supposition(Cause.CONSTANT_FACTOR, np.ones(len(last)))
     factor = _weighted_median(last[some] / owed[some], evidence.weights[some])
-    if not np.isfinite(factor) or abs(factor) < 1e-3:
+    if not np.isfinite(factor) or abs(factor) < 1e-2:
         return Supposition(Cause.CONSTANT_FACTOR, np.ones(len(last)))
-    left = np.abs(last - factor * owed) / np.maximum(np.abs(missing), 1e-300)
+    # Beside a large debt every small payment would seem to fit, so that the smaller of the two is the measure.
+    left = np.abs(last - factor * owed) / np.maximum(np.minimum(np.abs(missing), np.abs(last)), 1e-300)
     return Supposition(Cause.CONSTANT_FACTOR, left, f"{factor:.4g} times", None, FITTED)
 
 

@@ -22,14 +22,16 @@ def suppositions(evidence: Evidence) -> list[Supposition]:
 
 
 def _never_repaid(evidence: Evidence) -> Supposition:
-    """Every step is paid its own bonus."""
+    """Every step is paid its own bonus, but for a constant F̄."""
 
     def left(e: Episode) -> float:
         assert e.bonus is not None
-        off = e.shaped - (e.bonus - evidence.mean)
-        return float(np.abs(off).mean() / max(np.abs(e.shaped).mean(), 1e-300))
+        off = e.shaped - e.bonus
+        return float(np.abs(off - np.median(off)).mean() / max(np.abs(e.shaped).mean(), 1e-300))
 
-    return Supposition(Cause.NEVER_REPAID, np.array([left(e) for e in evidence.episodes]), "", 0, -0.2)
+    shares = np.array([left(e) for e in evidence.episodes])
+    # Rows that all agree with the bonus say more than one last row does.
+    return Supposition(Cause.NEVER_REPAID, np.where(shares < SIGN, shares**2, 1.0), "", 0, -0.5)
 
 
 def _unpaid_end(evidence: Evidence) -> Supposition:
@@ -42,7 +44,11 @@ def _unpaid_end(evidence: Evidence) -> Supposition:
         if plain is not None:
             wanted.append(float(plain[-1]))
         off = min(abs(float(e.shaped[-1]) - x) for x in wanted)
-        return off / max(abs(evidence.missing(e)), 1e-300)
+        # The first step, where nothing is owed, must be right; otherwise loans of the episode before are repaid.
+        size = float(np.abs(e.bonus).mean())
+        start = abs(float(e.shaped[0] - e.bonus[0]) + evidence.mean)
+        # Beside a large debt every small payment would seem to fit, so that the bonus is the measure.
+        return max(off / max(min(abs(evidence.missing(e)), size), 1e-300), 0.1 * start / max(size, 1e-300))
 
     return Supposition(Cause.UNPAID_END, np.array([left(e) for e in evidence.episodes]))
 
@@ -59,8 +65,9 @@ def _never_reset(evidence: Evidence) -> Supposition:
         weights = np.float64(gamma) ** np.arange(len(off))
         plain = evidence.predicted(e, across=False)
         assert plain is not None
-        stale = float(weights @ (steady - plain))
-        return float(min(abs(weights @ off), abs(e.leak - stale)) / max(abs(e.leak), 1e-300))
+        stale = weights * (steady - plain)
+        left = min(abs(weights @ off), abs(e.leak - stale.sum()), abs(e.leak - stale[:-1].sum()))
+        return float(left / max(abs(e.leak), 1e-300))
 
     shares = np.array([left(e) for e in evidence.episodes])
     known = np.isfinite(shares)
@@ -77,7 +84,7 @@ def _changed(evidence: Evidence) -> Supposition:
     sign = abs(slope - 1) > 0.02 and abs(slope) > 1e-3
     numbers = f"first steps are paid {slope:.3g} times their bonus"
     return Supposition(
-        Cause.CHANGED_AFTER_MATCHING, np.full(len(evidence.episodes), SIGN if sign else 1.0), numbers, 0
+        Cause.CHANGED_AFTER_MATCHING, np.full(len(evidence.episodes), 2 * SIGN if sign else 1.0), numbers, 0
     )
 
 
@@ -85,19 +92,20 @@ def _clipped(evidence: Evidence) -> Supposition | None:
     """Many payments lie at one bound that first rows, where nothing is owed, do not reach."""
     values = np.concatenate([e.shaped for e in evidence.episodes])
     first = np.array([e.shaped[0] for e in evidence.episodes])
+    touched, numbers = np.zeros(len(evidence.episodes), dtype=bool), []
     for bound in (float(values.min()), float(values.max())):
         if bound == 0:
             continue
-        at = _near(values, bound)
-        below = (values / bound > 0.9) & ~at
+        at, exact = _near(values, bound), int((values == bound).sum())
+        beyond = int(((values / bound > 0.9) & ~at).sum())
         natural = _near(first, bound).mean() >= 0.5 * at.mean()
-        if at.sum() < FEW_AT_BOUND or natural or at.sum() < 3 * below.sum() or at.mean() > 0.9:
-            continue
-        touched = np.array([_near(e.shaped, bound).any() for e in evidence.episodes])
-        if np.average(touched, weights=evidence.weights) > 0.7:
-            left = np.where(touched, 0.01, 1.0)
-            return Supposition(Cause.CLIPPED, left, f"{at.sum():,} steps are paid {bound:.4g}")
-    return None
+        piled = exact >= FEW_AT_BOUND or at.sum() >= max(2 * FEW_AT_BOUND, 2 * beyond)
+        if piled and not natural and at.mean() < 0.9:
+            touched |= np.array([_near(e.shaped, bound).any() for e in evidence.episodes])
+            numbers.append(f"{at.sum():,} steps are paid {bound:.4g}")
+    if np.average(touched, weights=evidence.weights) < 0.7:
+        return None
+    return Supposition(Cause.CLIPPED, np.where(touched, 0.003, 1.0), ", ".join(numbers))
 
 
 FEW_AT_BOUND = 3
@@ -109,26 +117,53 @@ def _near(values: np.ndarray, bound: float) -> np.ndarray:
 
 
 def _without_bonus(evidence: Evidence) -> list[Supposition]:
-    """Tell the causes at the last step apart by how much is missing there, in first rows' payments."""
-    episodes, n = evidence.episodes, len(evidence.episodes)
-    first = np.array([e.shaped[0] for e in episodes])
+    """Tell causes apart by how much is missing at the last step, and how first rows differ from later ones."""
+    episodes = evidence.episodes
+    first, last = (np.array([e.shaped[k] for e in episodes]) for k in (0, -1))
     missing = np.array([evidence.missing(e) for e in episodes])
-    last = np.array([e.shaped[-1] for e in episodes])
     values = np.concatenate([e.shaped for e in episodes])
-    signs = []
+    inner = np.concatenate([e.shaped[1:-1] for e in episodes])
+    kept = 0.6 < np.median(np.abs(missing)) / (np.median(np.abs(first)) or np.inf) < 1.5
+    unpaid = np.mean(np.abs(last) < 0.5 * np.abs(last - missing)) > 0.6
+    signs: list[tuple[Cause, float]] = []
     if (values >= 0).all() or (values <= 0).all():
-        signs.append((Cause.NEVER_REPAID, 0.01))
-    elif np.mean(np.abs(last) < 0.5 * np.abs(last - missing)) > 0.6:
-        ratio = np.median(missing) / (np.median(first) or np.inf)
-        signs.append((Cause.LAST_REWARD_KEPT if 0.6 < ratio < 1.5 else Cause.UNPAID_END, SIGN))
-    elif 0.6 < np.median(missing) / (np.median(first) or np.inf) < 1.5:
+        signs.append((Cause.NEVER_REPAID, 0.005))
+    repays = len(inner) >= 50 and _repays_on_the_way(episodes)
+    if not repays and not _together(last, last - missing):
+        signs.append((Cause.NEVER_REPAID, 0.02))
+    if kept:
         signs.append((Cause.LAST_REWARD_KEPT, SIGN))
-    before = np.array([np.nan if e.paid_before is None else e.paid_before[-1] for e in episodes])
-    known = np.isfinite(before)
-    if known.sum() >= 5:
-        leaks = np.array([e.leak for e in episodes])[known]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            together = np.corrcoef(before[known], leaks)[0, 1]
-        if together > 0.8:
-            signs.append((Cause.NEVER_RESET, 0.02))
-    return [Supposition(cause, np.full(n, left)) for cause, left in signs]
+    elif unpaid:
+        signs.append((Cause.UNPAID_END, SIGN))
+    owed = last - missing
+    near = np.abs(missing) < 0.2 * np.abs(owed)
+    if near.mean() > 0.5:
+        signs.append((Cause.CHANGED_AFTER_MATCHING, 2 * SIGN))
+    if repays and len(episodes) >= 15 and _like_later_rows(first, inner):
+        signs.append((Cause.NEVER_RESET, 0.03))
+    return [Supposition(cause, np.full(len(episodes), left)) for cause, left in signs]
+
+
+def _together(last: np.ndarray, owed: np.ndarray) -> bool:
+    """Whether last payments follow what was owed: then something is settled."""
+    if len(last) < 5 or last.std() == 0 or owed.std() == 0:
+        return bool(np.mean(np.sign(last) == np.sign(owed)) > 0.9)
+    return float(np.corrcoef(last, owed)[0, 1]) > 0.4
+
+
+def _like_later_rows(first: np.ndarray, inner: np.ndarray) -> bool:
+    """Whether first rows, where nothing should be owed, are paid like later ones, of which repayments are taken off."""
+    spread = float(inner.std()) or 1e-300
+    return abs(first.mean() - inner.mean()) < 0.25 * spread and first.std() > 0.85 * spread
+
+
+def _repays_on_the_way(episodes: list[Episode]) -> bool:
+    """Whether payments go against earlier ones of the same episode, last steps left out: repayments show so."""
+    for lag in range(1, 41):
+        pairs = [(e.shaped[:-1][:-lag], e.shaped[:-1][lag:]) for e in episodes if len(e.shaped) > lag + 2]
+        n = sum(len(x) for x, _ in pairs)
+        if n >= 50:
+            x, y = (np.concatenate(side) for side in zip(*pairs, strict=True))
+            if x.std() > 0 and y.std() > 0 and np.corrcoef(x, y)[0, 1] < -max(0.1, 4 / n**0.5):
+                return True
+    return False
