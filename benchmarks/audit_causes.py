@@ -190,7 +190,7 @@ def with_autoreset_rows(run: Run, shaped: np.ndarray) -> dict[str, np.ndarray]:
 
 def planted_log(planted: Planted, seed: int, noise: float) -> tuple[dict[str, np.ndarray], float]:
     """A log with one planted cause, as arguments of `audit`, and its γ."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([seed, PLANTED.index(planted)])
     run = made_up_run(rng, planted.without)
     shaped = planted.plant(run)
     if planted.cause is Cause.AUTORESET_ROW:

@@ -153,7 +153,7 @@ def write_long_log(path, blocks: int) -> int:
     dones[-1] = True
     match = payback.match_after(0.99, 10)
     _, shaped = payback.shape_rollout(match, match.init(F[0]), F, dones)
-    table = pa.table(flat(shaped, dones) | {"env": np.tile(np.arange(B, dtype=np.int32), T)})
+    table = pa.table(flat(shaped, dones, F) | {"env": np.tile(np.arange(B, dtype=np.int32), T)})
     with pq.ParquetWriter(path, table.schema) as writer:
         for _ in range(blocks):
             writer.write_table(table)

@@ -17,11 +17,11 @@ MOST = 4.0
 """Powers of ten beyond which nothing more is gained: the rest is rounding."""
 POOLED = 200
 """Episodes of all environments that are looked at together."""
-LEAST = 0.8
+LEAST = 0.9
 """Powers of ten that a supposition must explain to be named."""
 
 
-OWN = 0.3
+OWN = 0.5
 """Powers of ten by which an environment's own cause must explain more than that of all together."""
 
 

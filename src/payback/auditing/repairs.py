@@ -12,7 +12,7 @@ from payback.auditing.fitting_gamma import best_gamma, discounted
 
 FEW = 3
 """Episodes from which a number can be fitted."""
-FITTED = 0.1
+FITTED = 0.4
 """What a fitted number costs: where a supposition without one explains as much, it is preferred."""
 
 

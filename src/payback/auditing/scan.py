@@ -14,9 +14,11 @@ from payback.auditing.settled_end import TAIL, Fit, settles
 
 BLOCK = 16
 """Rows between two looks at the debt of a long episode: an estimate of a rounding error needs no more."""
-ROUNDINGS = 8.0
-"""A leak within so many rounding errors is taken for one."""
-VISIBLE = 0.1
+ROUNDINGS = 3.0
+"""A leak within so many rounding errors of the single payments is taken for one."""
+TRIES = 20
+"""Long episodes after which no matching is looked for any more, if none was found."""
+VISIBLE = 0.25
 """What is missing at the last step is seen if it is this large beside the payments of the steps before."""
 
 
@@ -30,7 +32,9 @@ class _Open(NamedTuple):
     leak: float = 0.0
     size: float = 0.0
     debts: float = 0.0
-    """Σ_t |Σ_{n≤t} γ^n F'_n|: the debts that a matching has held, which it rounds at every step."""
+    """Σ_t |Σ_{n≤t} γ^n F'_n|: the debts that a matching has held."""
+    squares: float = 0.0
+    """Σ_t (γ^t F'_t)² + (Σ_{n≤t} γ^n F'_n)²: the payments, and the debts that a matching rounds at every step."""
     recent: float = 0.0
     """Σ_t γ^(now−t) |F'_t|: the payments, the latest counting most."""
     tail: tuple[np.ndarray, np.ndarray] | None = None
@@ -48,7 +52,7 @@ class Scan:
 
     def __init__(self, gamma: float, tolerance: float, resolution: Resolution, carry: bool = False) -> None:
         self.gamma = gamma
-        self.tolerance = max(tolerance, ROUNDINGS * resolution.relative)
+        self.tolerance = max(tolerance, 8 * resolution.relative)
         self.resolution = resolution
         self.carry = carry
         """Whether truncated episodes leave their debt to the learner's bootstrapped value: they are not judged."""
@@ -58,6 +62,8 @@ class Scan:
         """environment → where it stands."""
         self.found: list[Episodes] = []
         self.fit: Fit | None = None
+        self.tries = 0
+        self.looser = max(1.0, tolerance / 1e-5)
         self.long = _long(gamma, self.tolerance)
 
     def feed(self, batch: Batch) -> None:
@@ -121,8 +127,10 @@ class Scan:
         """Return the open episode with some more rows, whose own sums are `leak` and `size`."""
         paid = batch.shaped[rows].astype(np.float64)
         n, gamma, weight = len(paid), self.gamma, np.float64(self.gamma) ** was.age
-        blocks = np.concatenate((paid, np.zeros(-n % BLOCK))).reshape(-1, BLOCK) @ gamma ** np.arange(BLOCK)
-        debts = was.leak + weight * np.cumsum(np.float64(gamma) ** (BLOCK * np.arange(len(blocks))) * blocks)
+        table = np.concatenate((paid, np.zeros(-n % BLOCK))).reshape(-1, BLOCK)
+        weights = weight * np.float64(gamma) ** (BLOCK * np.arange(len(table)))
+        debts = was.leak + np.cumsum(weights * (table @ gamma ** np.arange(BLOCK)))
+        payments = np.einsum("ij,ij->i", table, table)
         recent = paid[-_reach(gamma) :]
         latest = float(np.abs(recent) @ gamma ** np.arange(len(recent) - 1.0, -1, -1))
         bonus = batch.lent if batch.lent is not None else batch.rewards
@@ -137,6 +145,7 @@ class Scan:
             was.leak + float(weight * leak),
             was.size + float(weight * size),
             was.debts + min(BLOCK, n) * float(np.abs(debts).sum()),
+            was.squares + float(weights**2 @ payments) + min(BLOCK, n) * float(debts @ debts),
             float(np.float64(gamma) ** n) * was.recent + latest,
             tail,
         )
@@ -150,15 +159,19 @@ class Scan:
             visible = VISIBLE * e.recent / _weights(self.gamma, e.age)
             if self._allowed(e.size, e.age) * to_the_end <= visible or e.size == 0:
                 return KEPT
-            stricter = self.tolerance / max(1e-5, ROUNDINGS * self.resolution.relative)
-            rounding = self.resolution.relative * (e.size + e.debts) + 2.3e-16 * e.size
-            noise = max(stricter, 1) * ROUNDINGS * rounding + self.resolution.absolute * _weights(self.gamma, e.age)
-            if abs(e.leak) > noise and abs(e.leak) * to_the_end > visible:
+            unit = self.looser * self.resolution.relative + 2.3e-16
+            decimals = self.resolution.absolute * _weights(self.gamma, e.age)
+            # Rounding errors of the single steps are independent and partly cancel; at worst, all have one sign.
+            usual = unit * (ROUNDINGS * float(np.sqrt(e.squares)) + e.size) + decimals
+            worst = 2 * unit * (e.size + e.debts) + decimals
+            missing = abs(e.leak) * to_the_end
+            if missing > visible and abs(e.leak) > worst:
                 return BROKEN
-            if noise * to_the_end <= visible:
+            if missing <= visible and usual * to_the_end <= visible:
                 return KEPT
-        if e.tail is None:
+        if e.tail is None or (self.fit is None and self.tries >= TRIES):
             return UNJUDGED
+        self.tries += 1
         settled, self.fit = settles(*e.tail, self.gamma, self.fit)
         return UNJUDGED if settled is None else KEPT if settled else BROKEN
 

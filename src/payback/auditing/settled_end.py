@@ -20,6 +20,8 @@ TAIL = 2048
 """Rows kept of each episode; delays up to half of it are found."""
 LAGS = 64
 """Ages that a matching other than one delay is fitted with."""
+LATEST = 128
+"""Rows before the last from which F̄ is read."""
 FIT, EXACT, COARSE = 0.02, 1e-3, 0.1
 """How well the shares must fit, relative to the rewards; how near the settlement must then be, relative to the loans."""
 
@@ -42,20 +44,31 @@ def settles(paid: np.ndarray, rewards: np.ndarray, gamma: float, known: Fit | No
         return True, known
     if size == 0:
         return None, known
-    # With a repayment of the past missing, the first rows of a cut episode are of no use: each fit skips as many.
-    for fit in (f for f in (_again(known, paid, rewards, gamma), _one_delay(paid, rewards, gamma), _ages(paid, rewards, gamma)) if f):
-        if fit.error <= FIT * size:
+    for attempt in (lambda: _again(known, paid, rewards, gamma), lambda: _one_delay(paid, rewards, gamma),
+                    lambda: _ages(paid, rewards, gamma)):  # fmt: skip
+        fit = attempt()
+        if fit is not None and fit.error <= FIT * size:
             return _last_settles(fit, paid, rewards, gamma), fit
     return None, known
 
 
-def _last_settles(fit: Fit, paid: np.ndarray, rewards: np.ndarray, gamma: float) -> bool:
+def _last_settles(fit: Fit, paid: np.ndarray, rewards: np.ndarray, gamma: float) -> bool | None:
     K = min(len(fit.shares), len(rewards) - 1)
-    left = 1 - np.concatenate(([0.0], np.cumsum(fit.shares)[: K - 1]))
-    loans = gamma ** -np.arange(1.0, K + 1) * left * (rewards[-2 : -2 - K : -1] - fit.mean)
-    size = np.abs(loans).sum() + float(np.abs(rewards).mean())
-    near = np.clip(20 * fit.error / float(np.abs(rewards).mean()), EXACT, COARSE)
-    return bool(abs(paid[-1] + loans.sum()) <= near * size)
+    ages = np.arange(1.0, K + 1)
+    # γ⁻ʲ (1 − Σ_{k<j} m_k) as Σ_{k≥j} γ^(k−j) γ⁻ᵏ m_k, because the first form makes small errors of the shares large.
+    repaid = fit.shares[:K] * gamma**-ages
+    left = np.empty(K)
+    total = 0.0
+    for k in range(K - 1, -1, -1):
+        total = left[k] = repaid[k] + gamma * total
+    loans = left * (rewards[-2 : -2 - K : -1] - fit.mean)
+    mean = float(np.abs(rewards).mean())
+    size = float(np.abs(loans).sum()) + mean
+    off = abs(paid[-1] + loans.sum()) / size
+    # F̄ is known to about error / |1 − Σ γ⁻ᵏ m_k|, and stands in every loan.
+    unsure = 0.3 * left.sum() * fit.error / max(abs(1 - repaid.sum()), 1e-3) / size
+    near = np.clip(20 * fit.error / mean, EXACT, COARSE) + unsure
+    return True if off <= near else False if off > 3 * near else None
 
 
 def _again(known: Fit | None, paid: np.ndarray, rewards: np.ndarray, gamma: float) -> Fit | None:
@@ -70,9 +83,10 @@ def _measured(shares: np.ndarray, paid: np.ndarray, rewards: np.ndarray, gamma: 
     weights = shares * gamma ** -np.arange(1.0, K + 1)
     back = np.convolve(rewards, np.concatenate(([0.0], weights)))[:n]
     over = (rewards - paid - back)[K : n - 1]
-    constant = float(np.median(over))
+    # F̄ moves in the course of training, so that its latest value is what counts.
+    constant = float(np.median(over[-LATEST:]))
     rest = 1 - float(weights.sum())
-    return Fit(shares, constant / rest if abs(rest) > 1e-9 else 0.0, float(np.abs(over - constant).mean()))
+    return Fit(shares, constant / rest if abs(rest) > 1e-9 else 0.0, float(np.abs(over - constant)[-LATEST:].mean()))
 
 
 def _one_delay(paid: np.ndarray, rewards: np.ndarray, gamma: float) -> Fit | None:

@@ -128,8 +128,8 @@ def _without_bonus(evidence: Evidence) -> list[Supposition]:
     signs: list[tuple[Cause, float]] = []
     if (values >= 0).all() or (values <= 0).all():
         signs.append((Cause.NEVER_REPAID, 0.005))
-    repays = len(inner) >= 50 and _repays_on_the_way(episodes)
-    if not repays and not _together(last, last - missing):
+    lag = _repaid_after(episodes) if len(inner) >= 50 else 0
+    if not lag and not _together(last, last - missing):
         signs.append((Cause.NEVER_REPAID, 0.02))
     if kept:
         signs.append((Cause.LAST_REWARD_KEPT, SIGN))
@@ -139,7 +139,7 @@ def _without_bonus(evidence: Evidence) -> list[Supposition]:
     near = np.abs(missing) < 0.2 * np.abs(owed)
     if near.mean() > 0.5:
         signs.append((Cause.CHANGED_AFTER_MATCHING, 2 * SIGN))
-    if repays and len(episodes) >= 15 and _like_later_rows(first, inner):
+    if lag and len(episodes) >= 15 and _like_later_rows(first, [e.shaped[lag:-1] for e in episodes]):
         signs.append((Cause.NEVER_RESET, 0.03))
     return [Supposition(cause, np.full(len(episodes), left)) for cause, left in signs]
 
@@ -151,19 +151,27 @@ def _together(last: np.ndarray, owed: np.ndarray) -> bool:
     return float(np.corrcoef(last, owed)[0, 1]) > 0.4
 
 
-def _like_later_rows(first: np.ndarray, inner: np.ndarray) -> bool:
+def _like_later_rows(first: np.ndarray, later: list[np.ndarray]) -> bool:
     """Whether first rows, where nothing should be owed, are paid like later ones, of which repayments are taken off."""
-    spread = float(inner.std()) or 1e-300
-    return abs(first.mean() - inner.mean()) < 0.25 * spread and first.std() > 0.85 * spread
+    rows = np.concatenate(later)
+    if len(rows) < 50:
+        return False
+    spread = float(rows.std()) or 1e-300
+    return abs(first.mean() - rows.mean()) < 0.3 * spread and first.std() > 0.85 * spread
 
 
-def _repays_on_the_way(episodes: list[Episode]) -> bool:
-    """Whether payments go against earlier ones of the same episode, last steps left out: repayments show so."""
+def _repaid_after(episodes: list[Episode]) -> int:
+    """Return the lag at which payments go most against earlier ones of the same episode, 0 if at none.
+
+    Repayments on the way show so; last steps are left out.
+    """
+    best, found = 0.0, 0
     for lag in range(1, 41):
         pairs = [(e.shaped[:-1][:-lag], e.shaped[:-1][lag:]) for e in episodes if len(e.shaped) > lag + 2]
         n = sum(len(x) for x, _ in pairs)
         if n >= 50:
             x, y = (np.concatenate(side) for side in zip(*pairs, strict=True))
-            if x.std() > 0 and y.std() > 0 and np.corrcoef(x, y)[0, 1] < -max(0.1, 4 / n**0.5):
-                return True
-    return False
+            against = np.corrcoef(x, y)[0, 1] if x.std() > 0 and y.std() > 0 else 0.0
+            if against < min(best, -max(0.1, 4 / n**0.5)):
+                best, found = float(against), lag
+    return found
