@@ -14,7 +14,7 @@ BARE = """
 import sys
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {"pyarrow", "rich", "pandas", "torch", "jax", "gymnasium", "stable_baselines3", "matplotlib"}:
+        if name.split(".")[0] in {"pyarrow", "rich", "pandas", "torch", "jax", "gymnasium", "stable_baselines3"}:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Missing())
 from payback.cli import main
@@ -50,7 +50,9 @@ def test_audit_of_csv_and_npz(tmp_path, lawful) -> None:
     rewards, shaped, dones = lawful
     np.savez(tmp_path / "log.npz", shaped=shaped, done=dones, reward=rewards)
     lines = [f"{b},{shaped[t, b]!r},{dones[t, b]}" for t in range(12) for b in range(2)]
-    (tmp_path / "log.csv").write_text("env,shaped,done\n" + "\n".join(lines).replace("np.float64(", "").replace(")", ""))
+    (tmp_path / "log.csv").write_text(
+        "env,shaped,done\n" + "\n".join(lines).replace("np.float64(", "").replace(")", "")
+    )
     for name in ("log.npz", "log.csv"):
         result = bare("audit", str(tmp_path / name), "--gamma", "0.9")
         assert (result.returncode, result.stderr) == (0, "")

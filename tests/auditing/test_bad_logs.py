@@ -141,7 +141,8 @@ def test_an_npz_beyond_memory_is_streamed(tmp_path) -> None:
         for name, dtype in (("shaped", np.float64), ("done", np.bool_)):
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array_header_1_0(
-                    file, {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": (rows,)}
+                    file,
+                    {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": (rows,)},
                 )
                 block = np.zeros(1_000_000, dtype)
                 if name == "done":
@@ -173,7 +174,7 @@ def test_flags_are_zero_or_one() -> None:
     assert audit([1.0, -1.0], np.array([0, 1], np.uint8), 1.0).ok
     assert audit([1.0, -1.0], [0.0, 1.0], 1.0).ok
     for wrong in (0.5, np.nan, 2.0):
-        with pytest.raises(ValueError, match="row 0 has done .* true or false"):
+        with pytest.raises(ValueError, match=r"row 0 has done .* true or false"):
             audit([1.0, -1.0], [wrong, 1.0], 1.0)
 
 

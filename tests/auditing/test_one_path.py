@@ -17,7 +17,11 @@ from .test_log_file import write
 
 def same(one, other) -> None:
     assert (one.ok, one.rows, one.broken, one.unjudged) == (other.ok, other.rows, other.broken, other.unjudged)
-    assert (one.unfinished, one.invalid_rows_paid, one.causes) == (other.unfinished, other.invalid_rows_paid, other.causes)
+    assert (one.unfinished, one.invalid_rows_paid, one.causes) == (
+        other.unfinished,
+        other.invalid_rows_paid,
+        other.causes,
+    )
     assert one.notes == other.notes
     for mine, theirs in zip(one.episodes, other.episodes, strict=True):
         if mine.dtype.kind == "f":

@@ -6,8 +6,8 @@ import pytest
 
 import payback
 from payback.auditing.command import run
-from payback.auditing.log_file import Columns
 from payback.auditing.ledger import ledger_svg
+from payback.auditing.log_file import Columns
 
 from .test_audit import GAMMA, log
 from .test_log_file import flat, write

@@ -122,8 +122,8 @@ def test_what_cannot_be_recorded_is_refused(tmp_path) -> None:
         Recorder(tmp_path / "notes.txt", gamma=GAMMA)
     with pytest.raises(ValueError, match="gamma must lie"):
         Recorder(tmp_path / "log", gamma=2.0)
+    (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match="holds no part"):
-        (tmp_path / "empty").mkdir()
         audit_file(tmp_path / "empty")
     flag = np.zeros(2, bool)
     with Recorder(tmp_path / "log", gamma=GAMMA) as recorder:

@@ -46,7 +46,7 @@ _SENTENCES = {
     Cause.AUTORESET_ROW: "without its first row the episode sums to zero: mark autoreset rows as invalid",
     Cause.LATE_RESET: "the episodes sum to zero if each ends one row later: `done` must mark the episode's last step",
     Cause.NEVER_RESET: "loans of the episode before are repaid in this one: the state must be reset at `done`",
-    Cause.LAST_REWARD_KEPT: "what was owed is settled, but the last step's own reward is kept: it must be repaid at once",
+    Cause.LAST_REWARD_KEPT: "what was owed is settled, but the last step keeps its own reward: repay it at once",
     Cause.UNPAID_END: "the last step does not settle what is owed: `done` must reach the matching",
     Cause.UNSETTLED_TRUNCATION: "only truncated episodes leave a debt: put the time limit inside the shaping, or audit "
     "with on_truncation='carry' if the learner bootstraps there",

@@ -51,7 +51,9 @@ def refuse_to_overwrite(log: Path, page_path: Path) -> None:
     """Raise if the page would be written over the log, or over any other log."""
     same = page_path.exists() and log.exists() and page_path.samefile(log)
     if same or page_path.suffix.lower() not in (".html", ".htm") or page_path.is_dir():
-        raise ValueError(f"--page {page_path} is not written, so that no log is overwritten: give a name that ends in .html")
+        raise ValueError(
+            f"--page {page_path} is not written, so that no log is overwritten: give a name that ends in .html"
+        )
 
 
 def _table(found: Audit) -> list[str]:
@@ -75,7 +77,8 @@ def _table(found: Audit) -> list[str]:
 
 def _page(log: Path, columns: Columns, found: Audit) -> str:
     """Return the page, with the ledger of the worst episode, or of one of middle length where all is well."""
-    worst = next((leak for leak in found.leaks if leak.episode >= 0), None)
+    # A ledger of one or two steps shows little, so that the worst episode of several steps is drawn if there is one.
+    worst = max((leak for leak in found.leaks if leak.episode >= 0), key=lambda leak: leak.length > 3, default=None)
     lengths = found.episodes.length
     if worst is not None:
         span = (worst.environment, worst.first, worst.length)

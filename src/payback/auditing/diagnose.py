@@ -1,17 +1,17 @@
 """Naming the cause of an environment's leaks: the supposition that explains all of them best.
 
-Each cause supposes what was paid wrongly. It is scored by how much of the leak is left if that is put right, in powers of
-ten and on average over the episodes: a right supposition leaves rounding errors, or the log's noise; a wrong one leaves
-about as much as there was.
+Each cause supposes what was paid wrongly. It is scored by how much of the leak is left if that is put right, in powers
+of ten and on average over the episodes: a right supposition leaves rounding errors, or the log's noise; a wrong one
+leaves about as much as there was.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from payback.auditing import repairs, signs
 from payback.auditing.cause import Cause, Diagnosis, because
 from payback.auditing.evidence import Episode, Evidence
-from payback.auditing import repairs, signs
 
 MOST = 4.0
 """Powers of ten beyond which nothing more is gained: the rest is rounding."""
@@ -26,7 +26,7 @@ OWN = 0.5
 
 
 def diagnose_each(environments: list[list[Episode]], gamma: float, only_truncated: bool = False) -> list[Diagnosis]:
-    """Return a cause for each environment's episodes: that of all of them together, unless its own explains far more."""
+    """Return a cause for each environment: that of all of them together, unless its own explains far more."""
     everything = [e for several in environments for e in several]
     common, best = _explained(everything[:: 1 + len(everything) // POOLED], gamma, only_truncated)
     if len(environments) == 1:

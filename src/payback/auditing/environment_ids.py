@@ -38,7 +38,7 @@ def ids_of(texts: list[str]) -> np.ndarray:
 
 
 def printable(key: Any) -> str:
-    """Return an id for a terminal: control characters are written as escapes, so that they do nothing; long ids are cut.
+    """Return an id for a terminal: control characters as escapes, so that they do nothing; long ids are cut.
 
     >>> printable("a\\x1b[31mb"), printable("[/]"), len(printable("x" * 1000))
     ('a\\\\x1b[31mb', '[/]', 24)

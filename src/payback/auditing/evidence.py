@@ -68,7 +68,9 @@ class Evidence:
     @cached_property
     def weights(self) -> np.ndarray:
         """How much each episode counts: those that leak far less than others may leak by noise alone."""
-        relative = np.array([abs(e.leak) / max(discounted(np.abs(e.shaped), self.gamma), 1e-300) for e in self.episodes])
+        relative = np.array(
+            [abs(e.leak) / max(discounted(np.abs(e.shaped), self.gamma), 1e-300) for e in self.episodes]
+        )
         return np.minimum(relative / max(float(np.quantile(relative, 0.9)), 1e-300), 1.0) + 1e-9
 
     @cached_property

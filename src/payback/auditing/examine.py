@@ -1,9 +1,10 @@
-"""The one way through the auditor, for arrays, files and folders alike: sum, judge, look at what leaks, name the cause."""
+"""The one way through the auditor, for arrays, files and folders: sum, judge, look at what leaks, name the cause."""
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ import numpy as np
 from payback.auditing.cause import Cause, Diagnosis, because
 from payback.auditing.diagnose import diagnose_each
 from payback.auditing.evidence import LEAD, Episode
+from payback.auditing.fitting_gamma import fitting_gamma
 from payback.auditing.found import BROKEN, Audit, Episodes, Leak
 from payback.auditing.interleaved import refuse_interleaved
-from payback.auditing.fitting_gamma import fitting_gamma
 from payback.auditing.resolution import resolution_of
 from payback.auditing.rows import Batch, Log, batches, plain, run_starts
 from payback.auditing.scan import Scan
@@ -36,13 +37,7 @@ def examine(log: Log, gamma: float | None, *, tolerance: float, worst: int, carr
     """Audit a log. It is read again if γ must be found, and if something leaks."""
     notes: list[str] = []
     stream = batches(log)
-    begun: list[Batch] = []
-    for batch in stream:
-        begun.append(batch)
-        if len(batch.shaped):
-            break
-    if not begun or not len(begun[-1].shaped):
-        raise ValueError(f"{log.name}: the log is empty, there is nothing to audit")
+    begun = _begun(log, stream)
     head = begun[-1]
     if gamma is None:
         gamma = head.gamma if head.gamma is not None else estimate_gamma(head)
@@ -68,6 +63,16 @@ def examine(log: Log, gamma: float | None, *, tolerance: float, worst: int, carr
         found.invalid_rows_paid = invalid_count
         found.leaks.insert(0, _invalid_leak(invalid_count, invalid[0]))
     return found
+
+
+def _begun(log: Log, stream: Iterator[Batch]) -> list[Batch]:
+    """Return the first batches, up to one that holds valid rows."""
+    begun: list[Batch] = []
+    for batch in stream:
+        begun.append(batch)
+        if len(batch.shaped):
+            return begun
+    raise ValueError(f"{log.name}: the log is empty, there is nothing to audit")
 
 
 def estimate_gamma(head: Batch) -> float:

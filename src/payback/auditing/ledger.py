@@ -55,7 +55,8 @@ def ledger_svg(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" role="img" '
         f'font-family="system-ui, sans-serif" font-size="13"><title>{html.escape(title)}</title>'
         f'<rect width="{width}" height="{HEIGHT}" fill="var(--paper)"/>'
-        f'<text x="{LEFT if width == WIDTH else 4}" y="16" fill="var(--ink)" font-weight="600">{html.escape(title)}</text>'
+        f'<text x="{LEFT if width == WIDTH else 4}" y="16" fill="var(--ink)" font-weight="600">'
+        f"{html.escape(title)}</text>"
         f"{keys}{_panel(TOP, bars, width)}{_line(TOP + PANEL + 70, debt, width)}</svg>"
     )
     if alone:
@@ -77,7 +78,7 @@ def _bars(x: np.ndarray, rewards: np.ndarray | None, lent: np.ndarray | None) ->
     return [
         Bars(F, "F", "--line", 0.29),
         Bars(G, "lent: F − F̄", "--loan", 0.08),
-        Bars(x - G, "repaid: F′ − lent", "--repay", 0.5),
+        Bars(x - G, "repaid", "--repay", 0.5),
     ]
 
 

@@ -24,8 +24,12 @@ def parts_of(folder: Path) -> list[Path]:
     """Return the parts in order; raise if there are none or one between two others is missing."""
     numbers = sorted(int(found[1]) for path in folder.iterdir() if (found := PART.fullmatch(path.name)))
     if not numbers:
-        raise ValueError(f"{folder} holds no part-000000.parquet: it is not the folder of a Recorder, or nothing is in it")
+        raise ValueError(
+            f"{folder} holds no part-000000.parquet: it is not the folder of a Recorder, or nothing is in it"
+        )
     for expected, number in enumerate(numbers):
         if number != expected:
-            raise ValueError(f"{folder}: {part_path(folder, expected).name} is missing; a log with a gap cannot be judged")
+            raise ValueError(
+                f"{folder}: {part_path(folder, expected).name} is missing; a log with a gap cannot be judged"
+            )
     return [part_path(folder, number) for number in numbers]

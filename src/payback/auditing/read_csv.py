@@ -40,7 +40,7 @@ def read_csv(path: Path, choose: Callable[[list[str]], dict[str, str]]) -> Itera
 
 
 def _lines(path: Path, reader: Any) -> Iterator[list[str]]:
-    """Yield the lines' fields; what the csv module refuses (a field of more than 131,072 characters) is one sentence."""
+    """Yield the lines' fields; what the csv module refuses, such as a field of 131,072 characters, is one sentence."""
     while True:
         try:
             yield next(reader)

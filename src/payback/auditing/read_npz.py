@@ -92,7 +92,9 @@ def _opened(path: Path, name: str, file: IO[bytes]) -> _Array:
     if dtype.hasobject:
         raise ValueError(f"{path}: {name!r} holds Python objects, which are not loaded; save numbers or text")
     if dtype.kind == "U" and dtype.itemsize > 4 * LONGEST:
-        raise ValueError(f"{path}: {name!r} holds texts of up to {dtype.itemsize // 4:,} characters, more than {LONGEST}")
+        raise ValueError(
+            f"{path}: {name!r} holds texts of up to {dtype.itemsize // 4:,} characters, more than {LONGEST}"
+        )
     whole = None
     if by_columns and len(shape) > 1:
         size = math.prod(shape) * dtype.itemsize

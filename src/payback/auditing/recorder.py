@@ -23,9 +23,9 @@ class Recorder:
 
     The log is a folder of numbered Parquet parts. A part is written under another name, flushed to the disk and then
     renamed, so that after a crash or `kill -9` every part but the last is there and whole. At most `rows` rows are kept
-    in memory. A recorder that is given the folder of an earlier one goes on with the next number; its environments get new
-    ids, because a new process resets them and the episodes that were open never end. A folder that holds anything else is
-    refused.
+    in memory. A recorder that is given the folder of an earlier one goes on with the next number; its environments get
+    new ids, because a new process resets them and the episodes that were open never end. A folder that holds anything
+    else is refused.
 
     >>> import tempfile, numpy as np, payback
     >>> from payback.auditing.log_file import audit_file
@@ -80,8 +80,9 @@ class Recorder:
             if lent is not None:
                 buffers["lent"][at] = lent
         except (ValueError, TypeError, KeyError) as error:
+            shape = buffers["shaped"].shape[1:]
             raise ValueError(
-                f"Recorder.add: every call takes the same columns, each of shape ({buffers['shaped'].shape[1]},): {error}"
+                f"Recorder.add: every call takes the same columns, each of shape {shape}: {error}"
             ) from None
         self._count = at + 1
         if self._count == len(buffers["shaped"]):
@@ -165,4 +166,5 @@ def _continued(folder: Path, parquet: Any) -> tuple[int, int, int]:
         last = parquet.read_table(parts[-1], columns=["step", "env"])
     except Exception as error:
         raise ValueError(f"{parts[-1]} cannot be read, so that the log cannot be continued: {error}") from None
-    return len(parts), *(int(last[name].to_numpy().max()) + 1 for name in ("step", "env"))
+    step, env = (int(last[name].to_numpy().max()) + 1 for name in ("step", "env"))
+    return len(parts), step, env

@@ -60,7 +60,9 @@ def _late_reset(evidence: Evidence) -> Supposition:
 
     shares = _shares(evidence, [left(e) for e in evidence.episodes])
     known = np.isfinite(shares)
-    return Supposition(Cause.LATE_RESET, np.where(known, shares, np.median(shares[known]) if known.any() else 1.0), step=0)
+    return Supposition(
+        Cause.LATE_RESET, np.where(known, shares, np.median(shares[known]) if known.any() else 1.0), step=0
+    )
 
 
 def _last_reward_kept(evidence: Evidence) -> Supposition:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 Table = dict[str, np.ndarray]
-"""Columns by our names: shaped, done, and where the log has them environment, reward, lent, truncated, valid, step, gamma.
-All are one-dimensional and of one length."""
+"""Columns by our names: shaped, done, and where the log has them environment, reward, lent, truncated, valid, step and
+gamma. All are one-dimensional and of one length."""
 
 
 @dataclass(frozen=True)

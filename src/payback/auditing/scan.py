@@ -41,6 +41,18 @@ class _Open(NamedTuple):
     """The last payments and bonuses, where the log has the bonus."""
 
 
+class _Segments(NamedTuple):
+    """The pieces of a batch: whole episodes, and parts of those that reach into other batches."""
+
+    start: np.ndarray
+    """Row of the batch at which it begins."""
+    first: np.ndarray
+    length: np.ndarray
+    leak: np.ndarray
+    size: np.ndarray
+    verdict: np.ndarray
+
+
 class Scan:
     """Running sums over batches of rows; each batch is grouped by environment, in the order of time.
 
@@ -79,44 +91,53 @@ class Scan:
             raise ValueError(_not_finite(batch, starts, leak))
         length = np.diff(starts, append=n)
         verdict = np.where(np.abs(leak) <= self._allowed(size, length), KEPT, BROKEN).astype(np.int8)
-        segments = np.append(np.searchsorted(starts, runs), len(starts)).tolist()
-        first = starts.copy()
+        segments = _Segments(starts, starts.copy(), length, leak, size, verdict)
+        bounds = np.append(np.searchsorted(starts, runs), len(starts)).tolist()
         closed = batch.ends[np.append(runs[1:], n) - 1].tolist()
-        finished = []
-        for k, key in enumerate(map(plain, batch.ids[runs])):
-            begin, stop = segments[k], segments[k + 1]
-            was = self.open.get(key, _Open())
-            first[begin:stop] += was.rows - int(runs[k])
-            for s in self._looked_at(was, begin, stop, closed[k], length):
-                rows = slice(int(starts[s]), int(starts[s] + length[s]))
-                now = self._extended(was if s == begin else _Open(), batch, rows, leak[s], size[s])
-                first[s], length[s] = first[s] - (was.age if s == begin else 0), now.age
-                leak[s], size[s] = now.leak, now.size
-                if s < stop - 1 or closed[k]:
-                    verdict[s] = self._verdict(now)
-                else:
-                    self.open[key] = now
-            if closed[k]:
-                self.open[key] = _Open()
-            self.open[key] = self.open[key]._replace(rows=int(first[stop - 1] + length[stop - 1]))
-            finished.append(np.arange(begin, stop if closed[k] else stop - 1))
-        kept = np.concatenate(finished)
-        last = starts[kept] + np.diff(starts, append=n)[kept] - 1
-        truncated = np.zeros(len(kept), dtype=bool) if batch.truncated is None else batch.truncated[last]
-        found = Episodes(batch.ids[starts[kept]], *(x[kept] for x in (first, length, leak, size, verdict)), truncated)
+        finished = [
+            self._feed_run(batch, segments, key, int(runs[k]), range(bounds[k], bounds[k + 1]), closed[k])
+            for k, key in enumerate(map(plain, batch.ids[runs]))
+        ]
+        self._keep(batch, segments, np.concatenate(finished), np.append(starts[1:], n) - 1)
+        self.rows += n
+
+    def _feed_run(
+        self, batch: Batch, segments: _Segments, key: Any, row: int, these: range, closed: bool
+    ) -> np.ndarray:
+        """Take in one environment's segments, from `row` of the batch on; return those that are finished episodes."""
+        was, last = self.open.get(key, _Open()), these[-1]
+        segments.first[these.start : these.stop] += was.rows - row
+        now = _Open()
+        for s in self._looked_at(was, these, closed, segments.length):
+            start = int(segments.start[s])
+            rows, before = slice(start, start + int(segments.length[s])), was if s == these[0] else _Open()
+            now = self._extended(before, batch, rows, segments.leak[s], segments.size[s])
+            segments.first[s] -= before.age
+            segments.length[s], segments.leak[s], segments.size[s] = now.age, now.leak, now.size
+            if s < last or closed:
+                segments.verdict[s] = self._verdict(now)
+        rows_seen = int(segments.first[last] + segments.length[last])
+        self.open[key] = (_Open() if closed else now)._replace(rows=rows_seen)
+        return np.arange(these.start, these.stop if closed else last)
+
+    def _keep(self, batch: Batch, segments: _Segments, finished: np.ndarray, last: np.ndarray) -> None:
+        """Add finished episodes to those found; `last` is each segment's last row."""
+        flags = batch.truncated
+        truncated = np.zeros(len(finished), dtype=bool) if flags is None else flags[last[finished]]
+        columns = [x[finished] for x in segments[1:]]
+        found = Episodes(batch.ids[segments.start[finished]], *columns, truncated)  # pyright: ignore[reportCallIssue]
         if self.carry and truncated.any():
             self.carried += int(truncated.sum())
             found = Episodes(*(x[~truncated] for x in found))
         self.found.append(found)
-        self.rows += n
 
-    def _looked_at(self, was: _Open, begin: int, stop: int, closed: bool, length: np.ndarray) -> list[int]:
+    def _looked_at(self, was: _Open, these: range, closed: bool, length: np.ndarray) -> list[int]:
         """Return the segments that need more than their sums: long ones, and those that reach into other batches."""
-        some = (begin + np.flatnonzero(length[begin:stop] > self.long)).tolist()
-        if was.age and begin not in some:
-            some.insert(0, begin)
-        if not closed and stop - 1 not in some:
-            some.append(stop - 1)
+        some = (these.start + np.flatnonzero(length[these.start : these.stop] > self.long)).tolist()
+        if was.age and these[0] not in some:
+            some.insert(0, these[0])
+        if not closed and these[-1] not in some:
+            some.append(these[-1])
         return some
 
     def _allowed(self, size: Any, length: Any) -> Any:
@@ -138,7 +159,7 @@ class Scan:
         if bonus is not None:
             before = was.tail or (np.empty(0), np.empty(0))
             new = (paid[-TAIL:], bonus[rows][-TAIL:].astype(np.float64))
-            tail = tuple(np.concatenate(pair)[-TAIL:] for pair in zip(before, new, strict=True))
+            tail = (np.append(before[0], new[0])[-TAIL:], np.append(before[1], new[1])[-TAIL:])
         return _Open(
             was.rows,
             was.age + n,

@@ -23,7 +23,7 @@ LAGS = 64
 LATEST = 128
 """Rows before the last from which F̄ is read."""
 FIT, EXACT, COARSE = 0.02, 1e-3, 0.1
-"""How well the shares must fit, relative to the rewards; how near the settlement must then be, relative to the loans."""
+"""How well the shares must fit, beside the rewards; how near the settlement must then be, beside the loans."""
 
 
 class Fit(NamedTuple):

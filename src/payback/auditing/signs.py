@@ -129,12 +129,15 @@ def _without_bonus(evidence: Evidence) -> list[Supposition]:
     if (values >= 0).all() or (values <= 0).all():
         signs.append((Cause.NEVER_REPAID, 0.005))
     lag = _repaid_after(episodes) if len(inner) >= 50 else 0
-    if not lag and not _together(last, last - missing):
+    follows = _together(last, last - missing)
+    if not lag and not follows:
         signs.append((Cause.NEVER_REPAID, 0.02))
     if kept:
         signs.append((Cause.LAST_REWARD_KEPT, SIGN))
     elif unpaid:
         signs.append((Cause.UNPAID_END, SIGN))
+    elif lag and not follows:
+        signs.append((Cause.UNPAID_END, 2 * SIGN))
     owed = last - missing
     near = np.abs(missing) < 0.2 * np.abs(owed)
     if near.mean() > 0.5:
