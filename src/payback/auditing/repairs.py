@@ -66,11 +66,14 @@ def _late_reset(evidence: Evidence) -> Supposition:
 
 
 def _last_reward_kept(evidence: Evidence) -> Supposition:
-    left = [
-        evidence.missing(e) - (e.bonus[-1] - evidence.mean if e.bonus is not None else 0) for e in evidence.episodes
-    ]
-    missing = np.array([abs(evidence.missing(e)) for e in evidence.episodes])
-    return Supposition(Cause.LAST_REWARD_KEPT, np.abs(left) / np.maximum(missing, 1e-300))
+    """What is missing is the last step's own bonus, centred or not."""
+
+    def left(e: Episode) -> float:
+        assert e.bonus is not None
+        missing, kept = evidence.missing(e), float(e.bonus[-1])
+        return min(abs(missing - kept), abs(missing - kept + evidence.mean)) / max(abs(missing), 1e-300)
+
+    return Supposition(Cause.LAST_REWARD_KEPT, np.array([left(e) for e in evidence.episodes]))
 
 
 def _constant_added(evidence: Evidence) -> Supposition:
