@@ -166,3 +166,23 @@ def _refuse_unordered(log: Log, batch: Batch, step: np.ndarray, last: dict[Any, 
         )
     stops = np.append(runs[1:], len(ids)) - 1
     last.update({key: -np.inf if ends[s] else float(step[s]) for key, s in zip(keys, stops, strict=True)})
+
+
+def not_finite(batch: Batch, starts: np.ndarray, leak: np.ndarray) -> str:
+    """Say which row was paid NaN or infinity, or which of the segments from `starts` on overflows."""
+    rows = np.flatnonzero(~np.isfinite(batch.shaped))
+    if len(rows):
+        k = rows[0]
+        return f"row {batch.row_of(k)} (environment {batch.ids[k]}) was paid {batch.shaped[k]}; fix the log"
+    k = starts[np.flatnonzero(~np.isfinite(leak))[0]]
+    return (
+        f"the episode from row {batch.row_of(k)} (environment {batch.ids[k]}) is paid so much that its sum overflows; "
+        "fix the log"
+    )
+
+
+def merged(many: np.ndarray, few: np.ndarray) -> np.ndarray:
+    """Return two sorted lists of rows as one, each row once."""
+    at = np.searchsorted(many, few)
+    there = np.append(many, -1)[at] == few
+    return np.insert(many, at[~there], few[~there])

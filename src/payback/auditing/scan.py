@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from payback.auditing.discounted_sums import segment_sums
 from payback.auditing.found import BROKEN, KEPT, UNJUDGED, Episodes
 from payback.auditing.resolution import Resolution
-from payback.auditing.rows import Batch, plain, run_starts
+from payback.auditing.rows import Batch, merged, not_finite, plain, run_starts
 from payback.auditing.settled_end import TAIL, Fit, settles
 
 BLOCK = 16
@@ -77,6 +78,8 @@ class Scan:
         self.tries = 0
         self.looser = max(1.0, tolerance / 1e-5)
         self.long = _long(gamma, self.tolerance)
+        self.reach = _reach(gamma)
+        self.powers = np.empty(0)
 
     def feed(self, batch: Batch) -> None:
         """Take in some rows."""
@@ -84,11 +87,11 @@ class Scan:
         if not n:
             return
         runs = run_starts(batch.ids)
-        starts = _merged(np.flatnonzero(batch.ends[:-1]) + 1, runs)
+        starts = merged(np.flatnonzero(batch.ends[:-1]) + 1, runs)
         with np.errstate(over="ignore", invalid="ignore"):  # refused by name below
             leak, size = segment_sums(batch.shaped, starts, self.gamma)
         if not np.isfinite(leak).all():
-            raise ValueError(_not_finite(batch, starts, leak))
+            raise ValueError(not_finite(batch, starts, leak))
         length = np.diff(starts, append=n)
         verdict = np.where(np.abs(leak) <= self._allowed(size, length), KEPT, BROKEN).astype(np.int8)
         segments = _Segments(starts, starts.copy(), length, leak, size, verdict)
@@ -111,6 +114,11 @@ class Scan:
         for s in self._looked_at(was, these, closed, segments.length):
             start = int(segments.start[s])
             rows, before = slice(start, start + int(segments.length[s])), was if s == these[0] else _Open()
+            whole = before.age == 0 and (s < last or closed)
+            if whole and self._shows_its_end(
+                self._latest(batch.shaped[rows]), float(segments.size[s]), rows.stop - start
+            ):
+                continue
             now = self._extended(before, batch, rows, segments.leak[s], segments.size[s])
             segments.first[s] -= before.age
             segments.length[s], segments.leak[s], segments.size[s] = now.age, now.leak, now.size
@@ -147,13 +155,12 @@ class Scan:
     def _extended(self, was: _Open, batch: Batch, rows: slice, leak: float, size: float) -> _Open:
         """Return the open episode with some more rows, whose own sums are `leak` and `size`."""
         paid = batch.shaped[rows].astype(np.float64)
-        n, gamma, weight = len(paid), self.gamma, np.float64(self.gamma) ** was.age
-        table = np.concatenate((paid, np.zeros(-n % BLOCK))).reshape(-1, BLOCK)
-        weights = weight * np.float64(gamma) ** (BLOCK * np.arange(len(table)))
-        debts = was.leak + np.cumsum(weights * (table @ gamma ** np.arange(BLOCK)))
+        n, gamma, weight = len(paid), self.gamma, self.gamma**was.age
+        whole = n - n % BLOCK
+        table = paid[:whole].reshape(-1, BLOCK)
+        weights = weight * self._powers(n)[:whole:BLOCK]
+        debts = was.leak + (weights * (table @ self._powers(BLOCK))).cumsum()
         payments = np.einsum("ij,ij->i", table, table)
-        recent = paid[-_reach(gamma) :]
-        latest = float(np.abs(recent) @ gamma ** np.arange(len(recent) - 1.0, -1, -1))
         bonus = batch.lent if batch.lent is not None else batch.rewards
         tail = None
         if bonus is not None:
@@ -165,31 +172,49 @@ class Scan:
             was.age + n,
             was.leak + float(weight * leak),
             was.size + float(weight * size),
-            was.debts + min(BLOCK, n) * float(np.abs(debts).sum()),
-            was.squares + float(weights**2 @ payments) + min(BLOCK, n) * float(debts @ debts),
-            float(np.float64(gamma) ** n) * was.recent + latest,
+            was.debts + BLOCK * float(np.abs(debts).sum()),
+            was.squares + float(weights**2 @ payments) + BLOCK * float(debts @ debts),
+            gamma**n * was.recent + self._latest(paid),
             tail,
         )
+
+    def _latest(self, paid: np.ndarray) -> float:
+        """Return Σ_t γ^(N−1−t) |F'_t|, the payments as seen from the last one."""
+        recent = np.abs(paid[-self.reach :])
+        return float(recent @ self._powers(len(recent))[::-1])
+
+    def _to_the_end(self, length: int) -> float:
+        """Return γ^(1−N), by which an amount at the start grows to the last step."""
+        return math.exp(min((1 - length) * math.log(self.gamma), 700))
+
+    def _shows_its_end(self, recent: float, size: float, length: int) -> bool:
+        """Whether what the tolerance allows would not be visible at the last step, so that the start tells all."""
+        visible = VISIBLE * recent / _weights(self.gamma, length)
+        return self._allowed(size, length) * self._to_the_end(length) <= visible
+
+    def _powers(self, n: int) -> np.ndarray:
+        """Return γ^0 … γ^(n−1), from a table that grows."""
+        if n > len(self.powers):
+            self.powers = np.float64(self.gamma) ** np.arange(2 * n)
+        return self.powers[:n]
 
     def _verdict(self, e: _Open) -> int:
         """Judge a finished episode from its start and, if that can hide an end, from its end."""
         if abs(e.leak) > self._allowed(e.size, e.age):
             return BROKEN
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            to_the_end = np.float64(self.gamma) ** (1 - e.age)
-            visible = VISIBLE * e.recent / _weights(self.gamma, e.age)
-            if self._allowed(e.size, e.age) * to_the_end <= visible or e.size == 0:
-                return KEPT
-            unit = self.looser * self.resolution.relative + 2.3e-16
-            decimals = self.resolution.absolute * _weights(self.gamma, e.age)
-            # Rounding errors of the single steps are independent and partly cancel; at worst, all have one sign.
-            usual = unit * (ROUNDINGS * float(np.sqrt(e.squares)) + e.size) + decimals
-            worst = 2 * unit * (e.size + e.debts) + decimals
-            missing = abs(e.leak) * to_the_end
-            if missing > visible and abs(e.leak) > worst:
-                return BROKEN
-            if missing <= visible and usual * to_the_end <= visible:
-                return KEPT
+        if e.size == 0 or self._shows_its_end(e.recent, e.size, e.age):
+            return KEPT
+        to_the_end, visible = self._to_the_end(e.age), VISIBLE * e.recent / _weights(self.gamma, e.age)
+        unit = self.looser * self.resolution.relative + 2.3e-16
+        decimals = self.resolution.absolute * _weights(self.gamma, e.age)
+        # Rounding errors of the single steps are independent and partly cancel; at worst, all have one sign.
+        usual = unit * (ROUNDINGS * math.sqrt(e.squares) + e.size) + decimals
+        worst = 2 * unit * (e.size + e.debts) + decimals
+        missing = abs(e.leak) * to_the_end
+        if missing > visible and abs(e.leak) > worst:
+            return BROKEN
+        if missing <= visible and usual * to_the_end <= visible:
+            return KEPT
         if e.tail is None or (self.fit is None and self.tries >= TRIES):
             return UNJUDGED
         self.tries += 1
@@ -208,7 +233,7 @@ class Scan:
 
 def _weights(gamma: float, length: Any) -> Any:
     """Return Σ_{t<N} γ^t."""
-    return length if gamma == 1 else (1 - np.float64(gamma) ** length) / (1 - gamma)
+    return length if gamma == 1 else (1 - gamma**length) / (1 - gamma)
 
 
 def _reach(gamma: float) -> int:
@@ -222,22 +247,3 @@ def _long(gamma: float, tolerance: float) -> float:
         return 1e3
     hidden = VISIBLE * (1 - gamma) / (10 * tolerance)
     return max(0.0, np.log(hidden) / -np.log(gamma)) if hidden > 0 else 0.0
-
-
-def _not_finite(batch: Batch, starts: np.ndarray, leak: np.ndarray) -> str:
-    rows = np.flatnonzero(~np.isfinite(batch.shaped))
-    if len(rows):
-        k = rows[0]
-        return f"row {batch.row_of(k)} (environment {batch.ids[k]}) was paid {batch.shaped[k]}; fix the log"
-    k = starts[np.flatnonzero(~np.isfinite(leak))[0]]
-    return (
-        f"the episode from row {batch.row_of(k)} (environment {batch.ids[k]}) is paid so much that its sum overflows; "
-        "fix the log"
-    )
-
-
-def _merged(many: np.ndarray, few: np.ndarray) -> np.ndarray:
-    """Return two sorted lists of rows as one, each row once."""
-    at = np.searchsorted(many, few)
-    there = np.append(many, -1)[at] == few
-    return np.insert(many, at[~there], few[~there])
