@@ -55,3 +55,29 @@ def test_one_step_and_long_episodes_can_be_drawn() -> None:
         ET.fromstring(ledger_svg(np.ones(n), None, 0.99, "x"))
     with pytest.raises(ValueError, match="zero-size"):
         ledger_svg(np.zeros(0), None, 0.9, "x")
+
+
+def test_a_centred_bonus_does_not_look_repaid_before_it_is_lent() -> None:
+    """Of F = 3, 1, 2, 2 with F̄ = 2, the lent part F − F̄ is drawn apart: nothing is repaid at the first step."""
+    F = np.array([3.0, 1.0, 2.0, 2.5])
+    lent = F - 2
+    shaped = payback.match_episode(lent, lambda t, i, N: float(t == min(i + 2, N - 1)), 0.9)
+    for drawn in (ledger_svg(shaped, F, 0.9, "x"), ledger_svg(shaped, F, 0.9, "x", lent=lent)):
+        assert "lent: F − F̄" in drawn
+        assert repaid(drawn) == repaid(ledger_svg(shaped, lent, 0.9, "x"))
+    assert "lent: F − F̄" not in ledger_svg(shaped, lent, 0.9, "x")
+
+
+def repaid(drawn: str) -> int:
+    """How many repayments are drawn, the key aside."""
+    return drawn.count('fill="var(--repay)"') - 1
+
+
+def test_narrow_screens_get_a_drawing_of_their_own(tmp_path) -> None:
+    F, shaped, dones = log()
+    write(tmp_path / "log.npz", flat(shaped, dones, F))
+    run(tmp_path / "log.npz", GAMMA, Columns(), tmp_path / "page.html", 1e-5)
+    page = (tmp_path / "page.html").read_text()
+    assert 'viewBox="0 0 380' in page
+    assert 'viewBox="0 0 760' in page
+    assert "width=device-width" in page
