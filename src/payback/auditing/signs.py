@@ -30,7 +30,10 @@ def _never_repaid(evidence: Evidence) -> Supposition:
         return float(np.abs(off - np.median(off)).mean() / max(np.abs(e.shaped).mean(), 1e-300))
 
     shares = np.array([left(e) for e in evidence.episodes])
-    # Rows that all agree with the bonus say more than one last row does.
+    # Episodes shorter than the delay repay nothing before their end, so that nearly all must agree with the bonus; then
+    # their rows say more than one last row does.
+    if np.average(shares < SIGN, weights=evidence.weights) < 0.9:
+        return Supposition(Cause.NEVER_REPAID, np.ones(len(shares)))
     return Supposition(Cause.NEVER_REPAID, np.where(shares < SIGN, shares**2, 1.0), "", 0, -0.5)
 
 
