@@ -8,6 +8,7 @@ import pytest
 
 import payback
 from payback.auditing.audit import audit
+from payback.auditing.cause import Cause
 from payback.auditing.log_file import Columns, audit_file
 
 from .test_audit import GAMMA, log
@@ -33,8 +34,7 @@ def flat(shaped, dones, F=None):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_log_on_disk_is_judged_like_one_in_memory(kind, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("payback.auditing.read.ROWS", 137)
-    monkeypatch.setattr("payback.auditing.read.CSV_ROWS", 137)
+    monkeypatch.setattr(f"payback.auditing.read_{kind}.ROWS", 137)
     F, shaped, dones = log()
     shaped[np.flatnonzero(dones[:, 1])[3], 1] = F[np.flatnonzero(dones[:, 1])[3], 1]
     path = tmp_path / f"log.{kind}"
@@ -43,8 +43,8 @@ def test_a_log_on_disk_is_judged_like_one_in_memory(kind, tmp_path, monkeypatch)
     memory = audit(shaped, dones, GAMMA, rewards=F)
     assert found.broken == 1
     assert found.rows == shaped.size
-    assert found.leaks[0].cause.startswith("unpaid end")
-    assert str(found.leaks[0].environment) == "1"
+    assert found.leaks[0].cause is Cause.UNPAID_END
+    assert found.leaks[0].environment == 1
     assert found.leaks[0].episode == 3
     assert memory.leaks[0].amount == pytest.approx(found.leaks[0].amount)
 
@@ -76,8 +76,8 @@ def test_terminated_and_truncated_other_names_and_valid_rows(tmp_path) -> None:
     np.savez(path, shaped=shaped, done=dones, valid=valid)
     found = audit_file(path, GAMMA)
     assert not found.ok
-    assert found.broken == 1
-    assert "first in row 45" in found.notes[0]
+    assert (found.broken, found.invalid_rows_paid) == (0, shaped.shape[1])
+    assert "row 45" in found.leaks[0].detail
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -136,6 +136,7 @@ def test_malformed_files(tmp_path) -> None:
 
 PEAK = """
 import resource, sys
+from payback.auditing.cause import Cause
 from payback.auditing.log_file import audit_file
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 found = audit_file(sys.argv[1], 0.99)
@@ -152,7 +153,7 @@ def write_long_log(path, blocks: int) -> int:
     dones[-1] = True
     match = payback.match_after(0.99, 10)
     _, shaped = payback.shape_rollout(match, match.init(F[0]), F, dones)
-    table = pa.table(flat(shaped, dones) | {"env": np.tile(np.arange(B, dtype=np.int32), T)})
+    table = pa.table(flat(shaped, dones, F) | {"env": np.tile(np.arange(B, dtype=np.int32), T)})
     with pq.ParquetWriter(path, table.schema) as writer:
         for _ in range(blocks):
             writer.write_table(table)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, Literal
 
 import numpy as np
 
-from payback.auditing.causes import fitting_gamma
-from payback.auditing.episodes import Audit, Episodes, Leak, Scan, Wanted, grouping, run_starts
-from payback.core.validate import read_gamma
+from payback.auditing.cause import Cause
+from payback.auditing.examine import TOLERANCE, examine
+from payback.auditing.found import Audit, Episodes, Leak
+from payback.auditing.rows import Log, Table
 
-__all__ = ["Audit", "Episodes", "Leak", "audit"]
+__all__ = ["TOLERANCE", "Audit", "Cause", "Episodes", "Leak", "audit"]
 
-TOLERANCE = 1e-5
-"""|Σ γ^t F'_t| ≤ 1e-5 · Σ γ^t |F'_t|: what float32 can hold."""
+
+ARGUMENTS = {"done": "dones", "reward": "rewards", "environment": "environments"}
+"""Arguments of `audit` that are not called like the column of a log."""
 
 
 def audit(
@@ -24,7 +26,10 @@ def audit(
     *,
     environments: Any = None,
     rewards: Any = None,
+    lent: Any = None,
+    truncated: Any = None,
     valid: Any = None,
+    on_truncation: Literal["settle", "carry"] = "settle",
     tolerance: float = TOLERANCE,
     worst: int = 20,
 ) -> Audit:
@@ -32,101 +37,66 @@ def audit(
 
         |Σ_t γ^t F'_t| ≤ tolerance · Σ_t γ^t |F'_t|                              in every finished episode
 
-    `shaped` and `dones` are columns with `environments` naming each row's, or (T, B) blocks. Rows of an environment
-    are in the order of time; they need not be next to each other. `rewards` is F: with it the causes are told
-    better, and γ is found where it is not given. `valid` marks the rows that are transitions.
+    and, because γ^N hides what is never repaid in a long one, the same as seen from its end: what the last step leaves
+    unpaid must not be visible beside the payments before it. Where the digits of the log cannot show that, the last
+    rows are held to F; without F the episode counts as `unjudged`, and the log is not `ok`.
+
+    `shaped` and `dones` are columns with `environments` naming each row's, or (T, B) blocks, also (T, B, 1). Rows of an
+    environment are in the order of time; they need not be next to each other. `rewards` is F: with it causes are named
+    better, long episodes can be judged, and γ is found where it is not given. `lent` is F − F̄, what a centred bonus
+    really lends. `truncated` marks ends by truncation; with `on_truncation="carry"` these are not judged, because their
+    debt is left to the learner's bootstrapped value. `valid` is false on invalid rows, such as autoreset rows.
 
     >>> import numpy as np
     >>> found = audit([1.0, -2.0, 1.0, 1.0], [False, True, False, True], gamma=0.5)
     >>> found.ok, len(found.episodes.leak), found.leaks[0].episode, found.leaks[0].amount
     (False, 2, 1, 1.5)
     """
-    rows = _columns(shaped, dones, environments, rewards, valid)
-    notes: list[str] = []
-    autoreset = _paid_autoreset_rows(rows.paid, rows.ids, rows.live)
-    if rows.live is not None:
-        live = rows.live
-        rows = rows.each(lambda x: x[live])
-    paid, ends, ids, F, _, runs = rows
-    if gamma is None:
-        gamma = estimate_gamma(paid, ends, ids, F)
-        notes.append(f"γ was not given; the episodes sum to zero at γ = {gamma:.6g}")
-    scan = Scan(read_gamma(gamma))
-    runs = run_starts(ids) if runs is None else runs
-    scan.feed(ids, paid, ends, runs)
-    base = dict(zip(ids[runs].tolist(), runs.tolist(), strict=True))
+    columns = {
+        "shaped": shaped,
+        "done": dones,
+        "environment": environments,
+        "reward": rewards,
+        "lent": lent,
+        "truncated": truncated,
+        "valid": valid,
+    }
+    table = flat_columns("audit", {name: np.asarray(x) for name, x in columns.items() if x is not None})
 
-    def fetch(wanted: list[Wanted]) -> list[tuple[np.ndarray, np.ndarray | None]]:
-        spans = [slice(base[env] + first, base[env] + first + length) for env, first, length in wanted]
-        return [(paid[r].astype(np.float64), None if F is None else F[r].astype(np.float64)) for r in spans]
+    def read() -> Iterator[tuple[int, Table]]:
+        yield 0, table
 
-    found = scan.judge(fetch, lambda: (float(paid.min()), float(paid.max())), tolerance, worst)
-    found.leaks, found.notes = autoreset + found.leaks, notes
-    return found
+    return examine(Log("audit", read), gamma, tolerance=tolerance, worst=worst, carry=read_on_truncation(on_truncation))
 
 
-def estimate_gamma(paid: np.ndarray, ends: np.ndarray, ids: np.ndarray, F: np.ndarray | None) -> float:
-    """Return the γ at which the log's episodes sum to zero; refuse where there is none, or F to go by."""
-    if F is None:
-        raise ValueError("gamma is not given, and cannot be told without F; give gamma, or the rewards column")
-    last = np.flatnonzero(ends)[:400] + 1
-    first = np.concatenate(([0], last[:-1]))
-    episodes = [paid[a:b].astype(np.float64) for a, b in zip(first, last, strict=True) if ids[a] == ids[b - 1]]
-    gamma = fitting_gamma(episodes[:100])
-    if gamma is None:
-        raise ValueError("no γ makes this log's episodes sum to zero; give the γ that the learner used")
-    return gamma
+def read_on_truncation(value: str) -> bool:
+    """Return whether debts are carried over truncations; raise on any other word."""
+    if value not in ("settle", "carry"):
+        raise ValueError(f"on_truncation must be 'settle' or 'carry', got {value!r}")
+    return value == "carry"
 
 
-def _paid_autoreset_rows(paid: np.ndarray, ids: np.ndarray, live: np.ndarray | None) -> list[Leak]:
-    rows = np.flatnonzero(~live & (paid != 0)) if live is not None else np.empty(0, dtype=int)
-    if not len(rows):
-        return []
-    k = int(rows[0])
-    text = f"autoreset row: {len(rows)} rows that are no transition are paid, first row {k}"
-    key = ids[k].item() if hasattr(ids[k], "item") else ids[k]
-    return [Leak(key, -1, k, 1, float(paid[k]), 1.0, text)]
+def flat_columns(name: str, table: Table) -> Table:
+    """Return the columns as one-dimensional ones, row by row; number the environments of a block.
+
+    Axes of length one at the end, as in (T, B, 1), are dropped.
+    """
+    table = {ours: _without_last_axes(column) for ours, column in table.items()}
+    shape = table["shaped"].shape
+    for ours, column in table.items():
+        if column.shape != shape:
+            called = ARGUMENTS.get(ours, ours)
+            raise ValueError(f"{name}: {called} has shape {column.shape}, shaped has {shape}; they must agree")
+        if column.dtype.kind not in "fiub" and ours != "environment":
+            raise ValueError(f"{name}: {ARGUMENTS.get(ours, ours)} holds {column.dtype}, not numbers")
+    if len(shape) not in (1, 2):
+        raise ValueError(f"{name}: shaped has shape {shape}; give (rows,) or (steps, environments)")
+    if len(shape) == 2 and "environment" not in table:
+        table["environment"] = np.broadcast_to(np.arange(shape[1]), shape)
+    return {ours: column.reshape(-1) for ours, column in table.items()}
 
 
-class _Rows(NamedTuple):
-    """The columns of a log, grouped by environment."""
-
-    paid: np.ndarray
-    ends: np.ndarray
-    ids: np.ndarray
-    F: np.ndarray | None
-    live: np.ndarray | None
-    runs: np.ndarray | None = None
-    """Rows at which another environment begins, where they are known."""
-
-    def each(self, change: Callable[[np.ndarray], np.ndarray]) -> _Rows:
-        """Return the log with every column changed alike."""
-        F, live = (None if x is None else change(x) for x in (self.F, self.live))
-        return _Rows(change(self.paid), change(self.ends), change(self.ids), F, live)
-
-
-def _columns(shaped: Any, dones: Any, environments: Any, rewards: Any, valid: Any) -> _Rows:
-    """Read the columns, and bring the rows of each environment together."""
-    paid = np.asarray(shaped)
-    names = {"dones": dones, "rewards": rewards, "valid": valid, "environments": environments}
-    for name, column in names.items():
-        if column is not None and np.shape(column) != paid.shape:
-            raise ValueError(f"audit: {name} has shape {np.shape(column)}, shaped has {paid.shape}; they must agree")
-    if paid.dtype.kind not in "fiu":
-        raise ValueError(f"audit: shaped holds {paid.dtype}, not numbers; give the rewards the learner was paid")
-    if paid.size == 0:
-        raise ValueError("the log is empty: there is nothing to audit")
-    ends = np.asarray(dones).astype(bool, copy=False)
-    F, live = None if rewards is None else np.asarray(rewards), None if valid is None else np.asarray(valid, dtype=bool)
-    ids = np.asarray(environments) if environments is not None else _own_ids(paid.shape)
-    rows = _Rows(paid, ends, ids, F, live)
-    if paid.ndim == 2:
-        rows = rows.each(lambda x: x.T.reshape(-1))
-    runs = run_starts(rows.ids)
-    order = grouping(rows.ids, runs)
-    return rows._replace(runs=runs) if order is None else rows.each(lambda x: x[order])
-
-
-def _own_ids(shape: tuple[int, ...]) -> np.ndarray:
-    """Number the environments: one for each column of a block, one for a single column."""
-    return np.broadcast_to(np.arange(shape[1]) if len(shape) == 2 else 0, shape)
+def _without_last_axes(column: np.ndarray) -> np.ndarray:
+    while column.ndim > 2 and column.shape[-1] == 1:
+        column = column[..., 0]
+    return column

@@ -1,40 +1,71 @@
-"""`payback audit FILE`: does a log of rewards keep the law, and if not, where and how."""
+"""`payback audit LOG`: does a log of rewards keep the law, and if not, where and how."""
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
-from payback.auditing.episodes import Audit
-from payback.auditing.log_file import Columns, audit_file, episode_of
-from payback.auditing.page import ledger_svg, page, summary
+from payback.auditing.environment_ids import printable
+from payback.auditing.examine import rows_of
+from payback.auditing.found import Audit
+from payback.auditing.log_file import Columns, audit_file, open_log
+from payback.auditing.page import page
+from payback.auditing.rows import plain
+from payback.auditing.summary import cause_lines, summary
+
+HEADER = ("environment", "episode", "step", "leak", "relative", "looks like")
 
 
-def run(file: Path, gamma: float | None, columns: Columns, page_path: Path | None, tolerance: float) -> int:
+def run(
+    log: Path,
+    gamma: float | None,
+    columns: Columns,
+    page_path: Path | None,
+    tolerance: float,
+    on_truncation: Literal["settle", "carry"] = "settle",
+) -> int:
     """Audit a log, print what was found, write the page if asked.
 
-    Returns 0 if every finished episode keeps the law, else 1. What cannot be read is a ValueError of one sentence.
+    Returns 0 if every finished episode was judged and keeps the law, else 1. What cannot be read is a ValueError of one
+    sentence.
     """
-    found = audit_file(file, gamma, columns, tolerance)
-    for line in [*summary(found), *(_table(found) if found.leaks else [])]:
+    if page_path is not None:
+        refuse_to_overwrite(log, page_path)
+    found = audit_file(log, gamma, columns, tolerance, on_truncation=on_truncation)
+    width = shutil.get_terminal_size((100, 24)).columns
+    for line in [*summary(found), *cause_lines(found)]:
+        print(textwrap.fill(line, max(width, 40), subsequent_indent="    "))
+    for line in _table(found) if found.leaks else []:
         print(line)
     if page_path is not None:
-        page_path.write_text(page(found, file.name, _ledger(file, columns, found)), encoding="utf-8")
+        page_path.write_text(_page(log, columns, found), encoding="utf-8")
         print(f"The page is {page_path}")
     return 0 if found.ok else 1
 
 
+def refuse_to_overwrite(log: Path, page_path: Path) -> None:
+    """Raise if the page would be written over the log, or over any other log."""
+    same = page_path.exists() and log.exists() and page_path.samefile(log)
+    if same or page_path.suffix.lower() not in (".html", ".htm") or page_path.is_dir():
+        raise ValueError(
+            f"--page {page_path} is not written, so that no log is overwritten: give a name that ends in .html"
+        )
+
+
 def _table(found: Audit) -> list[str]:
-    """Write the worst leaks in columns, the text ones to the left."""
-    rows = [("environment", "episode", "step", "leak", "relative", "looks like")] + [
+    """Write the worst leaks in columns."""
+    rows = [HEADER] + [
         (
-            str(leak.environment),
-            str(leak.episode),
+            printable(leak.environment),
+            str(leak.episode) if leak.episode >= 0 else "–",
             str(leak.step),
             f"{leak.amount:.4g}",
             f"{leak.relative:.2%}",
-            leak.cause,
+            leak.cause.value,
         )
         for leak in found.leaks
     ]
@@ -44,19 +75,18 @@ def _table(found: Audit) -> list[str]:
     ]
 
 
-def _ledger(file: Path, columns: Columns, found: Audit) -> str:
-    """Draw the worst episode, or a middling one where all is well."""
-    if found.leaks and found.leaks[0].episode >= 0:
-        leak = found.leaks[0]
-        wanted, kind = (
-            (leak.environment, leak.first, leak.length),
-            f"episode {leak.episode}, which leaks {leak.amount:.4g}",
-        )
+def _page(log: Path, columns: Columns, found: Audit) -> str:
+    """Return the page, with the ledger of the worst episode, or of one of middle length where all is well."""
+    # A ledger of one or two steps shows little, so that the worst episode of several steps is drawn if there is one.
+    worst = max((leak for leak in found.leaks if leak.episode >= 0), key=lambda leak: leak.length > 3, default=None)
+    lengths = found.episodes.length
+    if worst is not None:
+        span = (worst.environment, worst.first, worst.length)
+        title = f"Environment {printable(worst.environment)}, episode {worst.episode}: leaks {worst.amount:.4g}"
+    elif len(lengths):
+        k = int(np.argsort(lengths, kind="stable")[len(lengths) // 2])
+        span = (plain(found.episodes.environment[k]), int(found.episodes.first[k]), int(lengths[k]))
+        title = f"Environment {printable(span[0])}, an episode of middle length"
     else:
-        lengths = found.episodes.length
-        k = int(np.argsort(lengths)[len(lengths) // 2])
-        env = found.episodes.environment[k]
-        wanted = (env.item() if hasattr(env, "item") else env, int(found.episodes.first[k]), int(lengths[k]))
-        kind = "a middling episode"
-    paid, rewards = episode_of(file, columns, wanted)
-    return ledger_svg(paid, rewards, found.gamma, f"Environment {wanted[0]}, {kind}")
+        return page(found, log.name, None, "")
+    return page(found, log.name, rows_of(open_log(log, columns), [span])[0], title)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 
-from payback.auditing.causes import Episode, common_cause, likely_cause
+from payback.auditing.diagnose import diagnose
+from payback.auditing.evidence import Episode
 from payback.check.laws import finished_episodes
 from payback.check.streams import Stream
 from payback.check.trial import Trial, step_through
@@ -28,21 +27,26 @@ def looks_like(trial: Trial) -> str:
         shaped = step_through(trial, stream).shaped[:, 0]
         broken = _broken(trial, stream, shaped)
         if broken:
-            low, high = float(shaped.min()), float(shaped.max())
-            guesses = Counter(likely_cause(e, trial.gamma, low, high)[0].split(":")[0] for e in broken)
-            if not np.isclose(shaped[0], stream.rewards[0, 0], rtol=1e-4):
-                guesses = Counter({"changed after matching (even the first step of all is not paid its own reward)": 1})
-            return common_cause(broken, trial.gamma) or guesses.most_common(1)[0][0]
+            return str(diagnose(broken, trial.gamma))
     return ""
 
 
 def _broken(trial: Trial, stream: Stream, shaped: np.ndarray) -> list[Episode]:
-    broken, before, length = [], None, 0
+    broken = []
     for rows in finished_episodes(stream, 0):
         x = shaped[rows]
         weight = trial.gamma ** np.arange(len(rows))
         leak = float(weight @ x)
         if abs(leak) > 1e-6 * float(weight @ np.abs(x)):
-            broken.append(Episode(x, stream.rewards[rows, 0], leak, before, length))
-        before, length = leak, len(rows)
+            before, after = rows[0], rows[-1] + 1
+            broken.append(
+                Episode(
+                    x,
+                    stream.rewards[rows, 0],
+                    leak,
+                    paid_before=shaped[:before] if before else None,
+                    rewards_before=stream.rewards[:before, 0] if before else None,
+                    paid_after=float(shaped[after]) if after < len(shaped) else None,
+                )
+            )
     return broken

@@ -1,0 +1,35 @@
+"""The parts of a recorded log: numbered Parquet files in a folder of their own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+PART = re.compile(r"part-(\d{6,})\.parquet")
+UNFINISHED = re.compile(r"\.part-\d{6,}\.parquet\.unfinished")
+"""A part that was being written when the recorder was stopped; it is not read."""
+
+
+def part_path(folder: Path, number: int) -> Path:
+    """Return where part `number` lies."""
+    return folder / f"part-{number:06d}.parquet"
+
+
+def unfinished_path(folder: Path, number: int) -> Path:
+    """Return where part `number` is written before it is renamed into place."""
+    return folder / f".part-{number:06d}.parquet.unfinished"
+
+
+def parts_of(folder: Path) -> list[Path]:
+    """Return the parts in order; raise if there are none or one between two others is missing."""
+    numbers = sorted(int(found[1]) for path in folder.iterdir() if (found := PART.fullmatch(path.name)))
+    if not numbers:
+        raise ValueError(
+            f"{folder} holds no part-000000.parquet: it is not the folder of a Recorder, or nothing is in it"
+        )
+    for expected, number in enumerate(numbers):
+        if number != expected:
+            raise ValueError(
+                f"{folder}: {part_path(folder, expected).name} is missing; a log with a gap cannot be judged"
+            )
+    return [part_path(folder, number) for number in numbers]

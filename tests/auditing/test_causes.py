@@ -1,0 +1,55 @@
+"""The cause of a leak is named: a quick form of benchmarks/audit_causes.py, which prints the whole confusion matrix."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from payback.auditing.audit import audit
+from payback.auditing.cause import Cause
+from payback.auditing.diagnose import diagnose
+from payback.auditing.evidence import Episode
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+from audit_causes import PLANTED, confusion, planted_log, share_right
+
+
+@pytest.mark.parametrize(("noise", "goal"), [(0.0, 0.85), (0.001, 0.75)])
+def test_most_planted_causes_are_named(noise, goal) -> None:
+    assert share_right(confusion(3, noise, first_seed=1000)) >= goal
+
+
+def test_one_step_episodes_do_not_crowd_the_rest_out() -> None:
+    """Half of the episodes have one step, where every cause looks alike."""
+    planted = next(p for p in PLANTED if p.cause is Cause.WRONG_GAMMA)
+    columns, gamma = planted_log(planted, 2, 0.0)
+    shaped, dones = (columns[k].T.reshape(-1) for k in ("shaped", "dones"))
+    ids = np.repeat(np.arange(columns["shaped"].shape[1]), len(columns["shaped"]))
+    extra = int(2 * dones.sum())
+    shaped, dones = np.append(shaped, np.ones(extra)), np.append(dones, np.ones(extra, bool))
+    found = audit(shaped, dones, gamma, environments=np.append(ids, np.zeros(extra, int)))
+    assert found.causes.most_common(1)[0][0] is Cause.WRONG_GAMMA
+
+
+def test_two_environments_can_have_two_causes() -> None:
+    columns = {}
+    for b, cause in enumerate((Cause.WRONG_GAMMA, Cause.CONSTANT_ADDED)):
+        planted = next(p for p in PLANTED if p.cause is cause)
+        seed = next(s for s in range(99) if planted_log(planted, s, 0.0)[1] == 0.99)
+        log, _ = planted_log(planted, seed, 0.0)
+        columns[b] = (log["shaped"][:, 0], log["dones"][:, 0])
+    shaped, dones = (np.stack([columns[b][k] for b in (0, 1)], axis=1) for k in (0, 1))
+    found = audit(shaped, dones, 0.99)
+    assert found.causes.keys() == {Cause.WRONG_GAMMA, Cause.CONSTANT_ADDED}
+
+
+def test_what_fits_nothing_is_called_unknown() -> None:
+    rng = np.random.default_rng(0)
+    some = [rng.normal(size=20) * 10.0 ** rng.integers(-2, 3, 20) for _ in range(20)]
+    several = [Episode(x, rng.random(20), float(0.9 ** np.arange(20) @ x)) for x in some]
+    assert diagnose(several, 0.9).cause in (Cause.UNKNOWN, Cause.CHANGED_AFTER_MATCHING)
+
+
+def test_every_cause_has_a_sentence() -> None:
+    assert all(cause.sentence for cause in Cause)

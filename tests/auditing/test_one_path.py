@@ -1,0 +1,81 @@
+"""Arrays, files of every format and a recorder's folder go one way, so that equal logs give equal audits."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import payback
+from payback.auditing.audit import audit
+from payback.auditing.log_file import audit_file
+
+from .test_log_file import write
+
+
+def same(one, other) -> None:
+    assert (one.ok, one.rows, one.broken, one.unjudged) == (other.ok, other.rows, other.broken, other.unjudged)
+    assert (one.unfinished, one.invalid_rows_paid, one.causes) == (
+        other.unfinished,
+        other.invalid_rows_paid,
+        other.causes,
+    )
+    assert one.notes == other.notes
+    for mine, theirs in zip(one.episodes, other.episodes, strict=True):
+        if mine.dtype.kind == "f":
+            np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)
+        else:
+            assert mine.tolist() == theirs.tolist()
+    assert [(x.environment, x.episode, x.cause, x.step) for x in one.leaks] == [
+        (x.environment, x.episode, x.cause, x.step) for x in other.leaks
+    ]
+
+
+@st.composite
+def logs(draw):
+    """Columns of any log: lawful or not, with any ids, invalid rows, with and without F."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    B, T = draw(st.integers(1, 4)), draw(st.integers(1, 60))
+    gamma = draw(st.sampled_from([0.5, 0.9, 0.99, 1.0]))
+    F, dones = rng.random((T, B)), rng.random((T, B)) < draw(st.sampled_from([0.05, 0.3, 1.0]))
+    dones[-1, 0] = True
+    match = payback.match_after(gamma, 3)
+    _, shaped = payback.shape_rollout(match, match.init(F[0]), F, dones)
+    faults = [shaped, F, np.where(dones, F, shaped), np.clip(shaped, -0.5, 0.5), shaped + 0.1, shaped.round(3)]
+    ids = np.array(draw(st.sampled_from([[0, 1, 2, 3], ["a", "b", "[/]", "é"], [10, 9, 8, 7]])))
+    table = {
+        "shaped": faults[draw(st.integers(0, len(faults) - 1))].reshape(-1),
+        "done": dones.reshape(-1),
+        "env": np.tile(ids[:B], T),
+    }
+    if draw(st.booleans()):
+        table["reward"] = F.reshape(-1)
+    if draw(st.booleans()):
+        table["truncated"] = table["done"] & (rng.random(T * B) < 0.5)
+    if draw(st.booleans()):
+        table["valid"] = (rng.random(T * B) < 0.9) | table["done"]
+    return table, gamma
+
+
+@settings(max_examples=25, deadline=None)
+@given(logs())
+def test_arrays_and_files_give_equal_audits(drawn) -> None:
+    table, gamma = drawn
+    names = {"done": "dones", "env": "environments", "reward": "rewards"}
+    columns = {names.get(name, name): column for name, column in table.items()}
+    try:
+        expected = audit(gamma=gamma, **columns)
+    except ValueError as error:
+        expected = str(error).partition(": ")[2]
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in ("csv", "npz", "parquet"):
+            path = Path(folder) / f"log.{kind}"
+            write(path, table)
+            if isinstance(expected, str):
+                with pytest.raises(ValueError, match=r".") as error:
+                    audit_file(path, gamma)
+                assert str(error.value).endswith(expected)
+            else:
+                same(audit_file(path, gamma), expected)
