@@ -28,25 +28,21 @@ OURS = {
 }
 
 
-PATIENCE = 60.0
-"""Seconds of CPU: a fault is to be found on a slow machine too, and finding it ends the search."""
-
-
 @pytest.mark.parametrize("name", OURS)
 def test_what_keeps_the_law_passes(name: str) -> None:
-    check_transform(OURS[name], GAMMA, seconds=1)
+    check_transform(OURS[name], GAMMA, effort="quick")
 
 
 @pytest.mark.parametrize("gamma", [0.5, 0.9, 0.999, 1.0])
 def test_what_keeps_the_law_passes_at_every_gamma(gamma: float) -> None:
     for shaper in (payback.pbim(gamma), payback.grm(gamma, 20), payback.match_geometric(gamma, 0.4)):
-        check_transform(shaper, gamma, seconds=0.5)
+        check_transform(shaper, gamma, effort="quick")
 
 
 @pytest.mark.parametrize("name", [*FAULTS, *RARE])
 def test_every_planted_fault_is_caught_with_a_small_example(name: str) -> None:
     with pytest.raises(LawBroken) as caught:
-        check_transform((FAULTS | RARE)[name], GAMMA, seconds=PATIENCE)
+        check_transform((FAULTS | RARE)[name], GAMMA)
     found = caught.value
     assert found.law is not None
     if found.law in ("zero sum", "invalid rows"):
@@ -58,7 +54,7 @@ def test_every_planted_fault_is_caught_with_a_small_example(name: str) -> None:
 @pytest.mark.parametrize("name", BLACK_BOXES)
 def test_every_faulty_function_is_caught(name: str) -> None:
     with pytest.raises(LawBroken):
-        check_transform(BLACK_BOXES[name], GAMMA, seconds=PATIENCE)
+        check_transform(BLACK_BOXES[name], GAMMA)
 
 
 @pytest.mark.parametrize("delay", [0, 1, 4, 10**6])
@@ -68,7 +64,7 @@ def test_functions_that_keep_the_law_pass(delay: int) -> None:
         dones = np.arange(len(rewards))[:, None] == len(rewards) - 1
         return payback.shape_rollout(match, match.init(rewards[:1]), rewards[:, None], dones)[1][:, 0]
 
-    check_transform(shape, GAMMA, seconds=1)
+    check_transform(shape, GAMMA, effort="quick")
 
 
 def test_what_answers_in_float32_is_held_to_float32() -> None:
@@ -78,14 +74,14 @@ def test_what_answers_in_float32_is_held_to_float32() -> None:
         return match.update(state, reward.astype(np.float32), done, valid, settle)
 
     narrow = payback.RewardTransform(lambda example: match.init(example.astype(np.float32)), update)
-    check_transform(narrow, GAMMA, seconds=1)
+    check_transform(narrow, GAMMA, effort="quick")
 
     def shape(rewards: np.ndarray):
         dones = torch.arange(len(rewards))[:, None] == len(rewards) - 1
         column = torch.asarray(rewards[:, None], dtype=torch.float32)
         return payback.shape_rollout(match, match.init(column[0]), column, dones)[1][:, 0]
 
-    check_transform(shape, GAMMA, seconds=1)
+    check_transform(shape, GAMMA, effort="quick")
 
 
 def test_the_cause_is_named() -> None:
@@ -93,14 +89,12 @@ def test_the_cause_is_named() -> None:
                          ("clipped after matching", "clipped"), ("standardised after matching", "changed after"),
                          ("state leaks into the next episode", "late reset")]:  # fmt: skip
         with pytest.raises(LawBroken, match=f"it looks like: .*{cause}"):
-            check_transform(FAULTS[fault], GAMMA, seconds=PATIENCE)
+            check_transform(FAULTS[fault], GAMMA)
 
 
 def test_a_quadratic_function_is_checked_within_the_time() -> None:
     start = time.process_time()
-    check_transform(
-        lambda r: payback.match_episode(r, lambda t, i, N: float(t == min(i + 2, N - 1)), GAMMA), GAMMA, seconds=2
-    )
+    check_transform(lambda r: payback.match_episode(r, lambda t, i, N: float(t == min(i + 2, N - 1)), GAMMA), GAMMA)
     assert time.process_time() - start < 10
 
 
@@ -119,14 +113,14 @@ def test_the_counter_example_is_small() -> None:
 
 def test_the_counter_example_of_a_rare_fault_is_cut_down() -> None:
     with pytest.raises(LawBroken) as caught:
-        check_transform(FAULTS["state leaks from long episodes only"], GAMMA, seconds=PATIENCE)
+        check_transform(FAULTS["state leaks from long episodes only"], GAMMA)
     assert caught.value.rewards is not None
     assert caught.value.rewards.size <= 450
 
 
 def test_what_goes_wrong_late_in_a_long_episode_is_named_by_its_step() -> None:
     with pytest.raises(LawBroken, match="ending at step 9999 pays") as caught:
-        check_transform(RARE["forgets every 10000 steps"], GAMMA, seconds=PATIENCE)
+        check_transform(RARE["forgets every 10000 steps"], GAMMA)
     assert caught.value.step == 9999
 
 
@@ -142,7 +136,7 @@ def test_a_centre_that_counts_the_reward_itself_keeps_the_law() -> None:
         return (inner, total, count), shaped
 
     init = lambda example: (match.init(example), np.zeros((), example.dtype), 0)  # noqa: E731
-    check_transform(payback.RewardTransform(init, update), GAMMA, seconds=1)
+    check_transform(payback.RewardTransform(init, update), GAMMA, effort="quick")
 
 
 def test_a_transform_of_another_gamma_is_refused_by_name() -> None:
@@ -159,8 +153,8 @@ def test_what_is_no_shaper_is_refused() -> None:
 
 @pytest.mark.parametrize("example", [torch.zeros(1), torch.zeros(1, dtype=torch.float64), jnp.zeros(1)], ids=str)
 def test_torch_and_jax_transforms(example) -> None:
-    check_transform(payback.grm(GAMMA, 3), GAMMA, example=example, seconds=1)
-    check_transform(payback.pbim(GAMMA), GAMMA, example=example, seconds=1)
+    check_transform(payback.grm(GAMMA, 3), GAMMA, example=example, effort="quick")
+    check_transform(payback.pbim(GAMMA), GAMMA, example=example, effort="quick")
     with pytest.raises(LawBroken):
         check_transform(payback.chain(payback.center(), payback.scale(2)), GAMMA, example=example)
 

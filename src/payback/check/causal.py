@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from payback.check.trial import as_numpy
+from payback.check.subject import as_numpy
 from payback.core.errors import LawBroken
 
 Rollout = Any

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from payback.check.streams import Stream
+from payback.check.stream import Stream
 
 
-def shrink(stream: Stream, fails: Callable[[Stream], bool], seconds: float = 1.0) -> Stream:
-    """Return the smallest stream found for which `fails` is still true, within the time given."""
-    deadline = time.process_time() + seconds
+TRIES = 500
+ROWS = 40_000
+"""How much is spent on making an example small: so many streams, of so many rows together."""
+
+
+def shrink(stream: Stream, fails: Callable[[Stream], bool]) -> Stream:
+    """Return the smallest stream found for which `fails` is still true."""
+    tries, rows = TRIES, ROWS
     found = True
-    while found and time.process_time() < deadline:
+    while found:
         found = False
         for smaller in _smaller(stream):
-            if time.process_time() > deadline:
-                break
+            tries, rows = tries - 1, rows - smaller.rewards.size
+            if tries < 0 or rows < 0:
+                return stream
             if fails(smaller):
                 stream, found = smaller, True
                 break

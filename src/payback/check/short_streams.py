@@ -1,0 +1,65 @@
+"""Short streams: the smallest first, each isolating one thing that shaping code gets wrong; then random ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from payback.check.reward_patterns import Place, episodes, rewards_of, with_events, with_invalid_rows
+from payback.check.stream import Stream
+
+PLACES: tuple[Place, ...] = ("after every end", "at the start", "anywhere")
+
+
+def small_streams(seed: int) -> Iterator[Stream]:
+    """Yield short streams, the smallest first: plain ones, then rewards of odd sizes, invalid rows and events."""
+    rng = np.random.default_rng(seed)
+    for N in (1, 2, 3, 4, 5, 8):
+        for kind in ("ones", "normal", "negative"):
+            yield episodes(f"one episode of {N} steps, {kind} rewards", rng, [[N]], kind)
+    yield episodes("one-step episodes in consecutive steps", rng, [[1] * 6], "normal")
+    yield episodes("the same episode twice", rng, [[3, 3]], "ones")
+    yield episodes("a short episode after a long one", rng, [[12, 1, 1, 2]], "normal")
+    yield episodes("no reward but the first", rng, [[9, 4]], "first")
+    yield episodes("rewards that are mostly zero", rng, [[14, 9]], "sparse")
+    yield episodes("two environments that end at once", rng, [[4, 5], [4, 5]], "normal")
+    yield episodes("three environments that end at once, one step long", rng, [[1, 1, 6]] * 3, "normal")
+    yield episodes("two environments that end in turn", rng, [[1, 6, 3], [4, 2, 4]], "normal")
+    yield episodes("environments with rewards of different size", rng, [[5, 5], [7, 3]], "columns")
+    for kind in ("tiny", "minute", "huge", "enormous", "mixed", "fading"):
+        yield episodes(f"{kind} rewards", rng, [[6, 5], [11]], kind)
+    yield episodes("a mean that drifts", rng, [[10, 12, 9], [7, 17, 7]], "drifting")
+    yield episodes("rewards that grow after many small ones", rng, [[20, 8]], "late")
+    marked = episodes("all rows marked as valid, none as events", rng, [[4, 1, 6], [5, 6]], "normal")
+    yield replace(marked, valid=np.ones_like(marked.dones), settle=np.zeros_like(marked.dones))
+    for place in PLACES:
+        for B in (1, 2):
+            yield with_invalid_rows(episodes(f"invalid rows {place}", rng, [[4, 1, 5]] * B, "normal"), rng, place)
+    yield with_events(episodes("events", rng, [[7, 1, 5]], "normal"), rng)
+    yield with_events(episodes("events", rng, [[7, 2, 5], [3, 8, 3]], "drifting"), rng)
+    both = with_events(episodes("events, and invalid rows anywhere", rng, [[9, 5]] * 2, "normal"), rng)
+    yield with_invalid_rows(both, rng)
+
+
+RANDOM_KINDS = ("normal", "ones", "sparse", "negative", "huge", "tiny", "mixed", "drifting", "late")
+
+
+def random_streams(seed: int, count: int, sizes: tuple[int, ...] = (1, 1, 2, 3, 5)) -> Iterator[Stream]:
+    """Yield random streams: any lengths, any ends, any rewards, now and then events and invalid rows."""
+    rng = np.random.default_rng([seed, 1])
+    for k in range(count):
+        B, T = int(rng.choice(sizes)), int(rng.integers(2, 40))
+        kind = str(rng.choice(RANDOM_KINDS))
+        rewards = rewards_of(rng, kind, T, B)
+        dones = rng.random((T, B)) < rng.choice([0.02, 0.1, 0.4, 0.8])
+        if rng.random() < 0.3:
+            dones[:] = dones[:, :1]
+        dones[-1] = True
+        stream = Stream(f"random stream {k}, {kind} rewards", rewards, dones)
+        if rng.random() < 0.25:
+            stream = with_events(stream, rng)
+        if rng.random() < 0.35:
+            stream = with_invalid_rows(stream, rng)
+        yield stream
