@@ -43,7 +43,7 @@ def geometric_match(gamma: float, rate: float) -> RewardTransform:
 
     def owed(state: GeometricState) -> Array:
         read_state("match_geometric", state, GeometricState)
-        return state.debt
+        return state.debt + 0.0  # a copy: a caller may write into what it is told
 
     def forget(state: GeometricState, where: Array) -> GeometricState:
         xp = namespace(state.debt)
