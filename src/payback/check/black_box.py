@@ -14,17 +14,17 @@ from payback.check.laws import TINY, check_zero_sum, worth
 from payback.check.long_streams import long_streams
 from payback.check.plan import Plan
 from payback.check.rounding import FLOAT32, FLOAT64, Precision, first_drift, keeps_float32
-from payback.check.short_streams import random_streams, small_streams
+from payback.check.short_streams import random_streams, small_streams, wide_range_streams
 from payback.check.stream import Stream, episodes_of, one_episode, row
 from payback.check.subject import as_numpy
 from payback.check.tried import Tried, with_stream
 
 Shape = Callable[[Any], Any]
 
-FULL = 300
-"""Episodes up to this many steps are continued in other ways from many places; longer ones from two."""
+FULL = 200
+"""Episodes up to this many steps are continued in other ways from many places; longer ones from two, or none."""
 LAST = 1.0
-"""A function may subtract the last reward from a sum that holds it, as (drawer) is printed: that rounding is forgiven."""
+"""A function may subtract the last reward from a sum that holds it, as in (drawer): that rounding is forgiven."""
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,22 @@ def check_function(shape: Shape, gamma: float, plan: Plan, seed: int) -> Tried:
     """Hold a function of one episode's rewards to zero sum, causality and the law; return what was tried."""
     narrow = keeps_float32(lambda rewards: as_numpy(shape(rewards)))
     box, tried = BlackBox(shape, gamma, FLOAT32 if narrow else FLOAT64), Tried()
-    for episode in _episodes(plan, seed):
-        # What is shrunk may have lost its end: an episode always has one.
-        hold(lambda stream: _examine(box, one_episode(stream.rewards[:, 0])), episode, gamma, "float64")
-        tried = with_stream(tried, episode, "float64")
+    for law, episodes in ((_examine, _episodes(plan, seed, narrow)), (_examine_sum, _every_length(seed))):
+        for episode in episodes:
+            # What is shrunk may have lost its end: an episode always has one.
+            hold(lambda stream, ask=law: ask(box, one_episode(stream.rewards[:, 0])), episode, gamma, "float64")
+            tried = with_stream(tried, episode, "float64")
     return tried
 
 
-def _episodes(plan: Plan, seed: int) -> Iterator[Stream]:
-    for stream in (*small_streams(seed), *random_streams(seed, plan.random)):
+def _every_length(seed: int) -> Iterator[Stream]:
+    rng = np.random.default_rng([seed, 6])
+    yield from (one_episode(rng.standard_normal(N), f"one episode of {N} steps") for N in range(1, 131))
+
+
+def _episodes(plan: Plan, seed: int, narrow: bool) -> Iterator[Stream]:
+    wide = () if narrow else wide_range_streams(seed)
+    for stream in (*small_streams(seed), *random_streams(seed, plan.random), *wide):
         yield from _cut(stream)
     yield one_episode(np.ones(70), "70 ones")
     yield one_episode(np.cos(np.arange(150.0)), "a wave of 150 steps")
@@ -100,6 +107,11 @@ def _examine(box: BlackBox, stream: Stream) -> None:
     except OverflowError:
         if not may_overflow:
             raise
+
+
+def _examine_sum(box: BlackBox, stream: Stream) -> None:
+    """Ask of one more length only that the episode sums to zero."""
+    check_zero_sum(box.gamma, box.epsilon, stream, box.pay(stream), LAST)
 
 
 def _go_on_from(box: BlackBox, stream: Stream, t: int) -> None:
@@ -167,7 +179,9 @@ def _places(N: int) -> list[int]:
     """The steps after which the episode is continued in other ways."""
     if N <= 8:
         return list(range(1, N + 1))
-    return sorted({1, 2, 3, N // 3, N // 2, N - 2, N - 1, N} if N <= FULL else {N // 2, N - 1} if N < 1500 else set())
+    return sorted(
+        {1, 2, 3, N // 3, N // 2, N - 2, N - 1, N} if N <= FULL else {N // 2, N - 1} if N <= 4 * FULL else set()
+    )
 
 
 def _continuations(rewards: np.ndarray, t: int) -> list[np.ndarray]:

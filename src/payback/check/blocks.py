@@ -1,4 +1,4 @@
-"""`shape_rollout` pays what stepping pays, wherever a rollout is cut into blocks, and leaves a state that goes on alike."""
+"""`shape_rollout` pays what stepping pays, wherever a rollout is cut, and leaves a state that goes on alike."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from payback.check.run_stream import Run, Way, roll_through
 from payback.check.stream import Stream, continuations
 from payback.check.subject import Subject
 
+USUAL = (1, 2, 3, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 256, 512, 1000, 1024)
+"""Lengths of rollouts that people use; a stream is cut into as many of them as it has steps for."""
+LONGEST = 5_000
+"""Streams beyond this are not cut so, because stepping through them once more takes long."""
 
-def check_blocks(subject: Subject, stream: Stream, run: Run) -> None:
-    """Hold blocks, cut in several ways, to stepping."""
+
+def check_blocks(subject: Subject, stream: Stream, run: Run, at_once: bool = False) -> None:
+    """Hold blocks, cut in several ways or all `at_once`, to stepping."""
     T, B = stream.rewards.shape
     way = Way(subject, continuations(B, max(float(np.abs(stream.rewards).max(initial=0)), 1e-30))[1])
     after = way.paid_from(run.states[-1])
-    for how, cuts in _ways_to_cut(subject, stream).items():
+    for how, cuts in ({"at once": []} if at_once else _ways_to_cut(subject, stream)).items():
         block = roll_through(subject, stream, cuts)
         where = first_difference(subject.epsilon, stream, block.shaped, run.shaped)
         if where is not None:
@@ -56,4 +61,6 @@ def _ways_to_cut(subject: Subject, stream: Stream) -> dict[str, list[int]]:
         ways["with borders right after the ends"] = [int(t) + 1 for t in ends if t + 1 < T][:200]
         ways["with borders right before the last steps"] = [int(t) for t in ends if t > 0][:200]
         ways["in blocks of 4 steps"] = list(range(3, T, 4))[:200]
+    if not subject.compiled and T <= LONGEST:
+        ways["in blocks of usual lengths"] = [int(t) for t in np.cumsum(USUAL) if t < T]
     return {how: cuts for how, cuts in ways.items() if cuts or how == "at once"}

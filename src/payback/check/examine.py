@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from payback.check.blocks import check_blocks
-from payback.check.debt import check_debts
+from payback.check.debt import check_debts, check_owed
 from payback.check.finding import Finding
 from payback.check.invalid_rows import check_invalid_rows
 from payback.check.laws import check_each_step, check_zero_sum
@@ -17,8 +17,8 @@ from payback.check.subject import Subject
 
 SHORT = 60
 """Streams up to this many steps are looked at in full; of longer ones, some of the steps."""
-ONCE = 20_000
-"""Streams beyond this many steps are tried in float64 only."""
+DRIFTS = (2_000, 20_000)
+"""Streams of as many steps are long enough for rounding to grow, and short enough to be stepped through again."""
 
 
 def examine(subject: Subject, stream: Stream) -> None:
@@ -27,7 +27,7 @@ def examine(subject: Subject, stream: Stream) -> None:
     try:
         cuts = _cuts(stream)
         short = len(stream.rewards) <= SHORT
-        run = step_through(subject, stream, keep=True if short else set(cuts), endings=not short)
+        run = step_through(subject, stream, keep=True if short else set(cuts), endings=True)
         if not np.isfinite(run.shaped).all():
             if subject.precision.may_overflow(subject.gamma, steps, size):
                 return
@@ -42,16 +42,25 @@ def examine(subject: Subject, stream: Stream) -> None:
             raise
 
 
+def examine_batch(subject: Subject, stream: Stream) -> None:
+    """Hold the transform to the laws that a number of environments may break, on few steps of many environments."""
+    run = step_through(subject, stream, endings=True)
+    if run.endings is not None:
+        check_each_step(subject.gamma, subject.epsilon, stream, run.shaped, run.endings)
+    check_zero_sum(subject.gamma, subject.epsilon, stream, run.shaped)
+    check_owed(subject, stream, run)
+    check_blocks(subject, stream, run, at_once=True)
+
+
 def _hold_to_laws(subject: Subject, stream: Stream, run: Run, cuts: list[int]) -> None:
     gamma, epsilon = subject.gamma, subject.epsilon
     check_invalid_rows(subject, stream, run)
     check_zero_sum(gamma, epsilon, stream, run.shaped)
     check_asked_again(subject, stream, run)
     check_debts(subject, stream, run, cuts)
-    endings = run.endings
-    if endings is None:
-        endings = np.array([*map(subject.ending(stream.rewards.shape[1]), run.states)])
-    check_each_step(gamma, epsilon, stream, run.shaped, endings)
+    if run.endings is not None:
+        check_each_step(gamma, epsilon, stream, run.shaped, run.endings)
+    check_owed(subject, stream, run)
 
 
 def compare_precisions(wide: Subject, narrow: Subject, stream: Stream) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from payback.check.reward_patterns import episodes, with_invalid_rows
+from payback.check.reward_patterns import episodes, with_events, with_invalid_rows
 from payback.check.stream import Stream
 
 
@@ -14,6 +14,11 @@ def long_streams(seed: int) -> Iterator[Stream]:
     """Yield long streams, the cheapest first."""
     rng = np.random.default_rng([seed, 2])
     yield episodes("a long episode, then a short one", rng, [[600, 3, 300]], "normal")
+    every = [[n for n in range(1, 131) if n % 8 == b] for b in range(8)]
+    yield episodes("episodes of every length up to 130", rng, every, "normal")
+    late = with_events(episodes("late events and invalid rows", rng, [[1500, 20], [700, 500]], "normal"), rng, 0.02)
+    yield with_invalid_rows(late, rng, "rarely")
+    yield episodes("five environments with one time limit", rng, [[100, 200, 50, 101]] * 5, "normal")
     yield episodes("a long episode of ones", rng, [[3000, 2]], "ones")
     lengths = [rng.integers(1, 12, 150).tolist(), rng.integers(1, 30, 60).tolist()]
     yield episodes("a hundred episodes", rng, lengths, "drifting")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Literal
-
-from payback.check.long_streams import long_streams
-from payback.check.short_streams import random_streams, small_streams
-from payback.check.stream import Stream
 
 Effort = Literal["quick", "normal", "thorough"]
 """How much is tried."""
+
+LARGE = (192, 200, 250, 255, 256, 257, 500, 512, 1000, 1024)
+"""Large numbers of environments, round ones and their neighbours."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +17,9 @@ class Plan:
     """How many streams of each kind are tried."""
 
     random: int
+    """Random streams."""
+    batch_sizes: tuple[int, ...]
+    """The numbers of environments of which a few steps are tried."""
     long: int
     """How many of the long streams, of which the last are the longest."""
     longest_episode: int
@@ -27,11 +27,14 @@ class Plan:
 
 
 PLANS: dict[Effort, Plan] = {
-    "quick": Plan(random=10, long=3, longest_episode=600),
-    "normal": Plan(random=40, long=10, longest_episode=2_000),
-    "thorough": Plan(random=400, long=10, longest_episode=10_000),
+    "quick": Plan(random=10, batch_sizes=(4, 8, 16, 32, 64), long=5, longest_episode=600),
+    "normal": Plan(random=30, batch_sizes=(*range(4, 131), *LARGE), long=13, longest_episode=1_000),
+    "thorough": Plan(random=600, batch_sizes=(*range(4, 520), *LARGE[-2:], 4096), long=13, longest_episode=10_000),
 }
 """What each effort tries."""
+
+COMPILED = Plan(random=4, batch_sizes=(), long=2, longest_episode=0)
+"""The most that is tried where each new shape is compiled anew (JAX)."""
 
 
 def plan_for(effort: Effort) -> Plan:
@@ -39,13 +42,3 @@ def plan_for(effort: Effort) -> Plan:
     if effort not in PLANS:
         raise ValueError(f"effort must be one of {', '.join(map(repr, PLANS))}, got {effort!r}")
     return PLANS[effort]
-
-
-def streams_for(plan: Plan, seed: int, compiled: bool) -> Iterator[Stream]:
-    """Yield the streams in the order in which they are tried, the smallest first.
-
-    Where each new shape is `compiled` anew, a tenth of the random streams and two long ones are tried.
-    """
-    yield from small_streams(seed)
-    yield from islice(long_streams(seed), min(plan.long, 2 if compiled else plan.long))
-    yield from random_streams(seed, plan.random // 10 if compiled else plan.random)

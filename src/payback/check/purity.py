@@ -25,7 +25,7 @@ def check_asked_again(subject: Subject, stream: Stream, run: Run) -> None:
 
 
 def check_own_memory(subject: Subject, stream: Stream, run: Run) -> None:
-    """A caller who overwrites the arrays it has lent, right after each step, is paid the same."""
+    """A caller who overwrites the arrays it has lent and was paid, right after each step, is paid the same."""
     if subject.compiled:
         return
     state, shaped = subject.init(stream.rewards.shape[1]), np.empty(stream.rewards.shape)
@@ -38,10 +38,12 @@ def check_own_memory(subject: Subject, stream: Stream, run: Run) -> None:
         rows = [None if x is None else x[t] for x in lent]
         state, paid = subject.transform.update(state, *rows)
         shaped[t] = as_numpy(paid)
+        if getattr(getattr(paid, "flags", None), "writeable", True):
+            paid[:] = -7
         for row in rows:
             if row is not None:
                 row[:] = -7
     if not np.array_equal(shaped, run.shaped):
         t, b = np.argwhere(shaped != run.shaped)[0]
-        what = "it keeps an array it was given instead of a copy: callers use theirs again"
+        what = "it keeps an array that it was given or has paid instead of a copy: callers write into theirs"
         raise Finding("purity", what, stream, t, b, shaped[t, b], run.shaped[t, b])

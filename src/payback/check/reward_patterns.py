@@ -10,7 +10,7 @@ import numpy as np
 
 from payback.check.stream import Stream
 
-Place = Literal["after every end", "at the start", "anywhere"]
+Place = Literal["after every end", "at the start", "anywhere", "rarely"]
 """Where invalid rows stand."""
 
 KINDS: dict[str, Callable[[np.random.Generator, np.ndarray, np.ndarray], np.ndarray]] = {
@@ -28,6 +28,9 @@ KINDS: dict[str, Callable[[np.random.Generator, np.ndarray, np.ndarray], np.ndar
     "mixed": lambda rng, x, t: x * 10.0 ** rng.integers(-6, 7, x.shape),
     "drifting": lambda rng, x, t: x + 0.5 * t / max(1, len(x) / 40) - 3,
     "fading": lambda rng, x, t: x * 10.0 ** -(t % 9),
+    "whole": lambda rng, x, t: (7.0 * t + 5 * np.arange(x.shape[1])) % 25 - 12,
+    "tenths": lambda rng, x, t: ((13.0 * t + np.arange(x.shape[1])) % 41 - 20) / 10,
+    "apart": lambda rng, x, t: x * 10.0 ** (6 * (np.arange(x.shape[1]) % 3)),
     "late": lambda rng, x, t: np.where(t < len(x) // 2, 0.01 * x, 100 + 10 * x),
 }
 
@@ -47,6 +50,11 @@ def episodes(name: str, rng: np.random.Generator, lengths: list[list[int]], kind
     return Stream(name, rewards_of(rng, kind, T, len(lengths)), dones)
 
 
+def with_large_last(stream: Stream, factor: float) -> Stream:
+    """Make the last reward of every episode larger by a factor: lent and repaid at once, it must not matter."""
+    return replace(stream, rewards=np.where(stream.dones, factor * stream.rewards, stream.rewards))
+
+
 def with_events(stream: Stream, rng: np.random.Generator, share: float = 0.3) -> Stream:
     """Mark a share of the steps as events."""
     return replace(stream, settle=rng.random(stream.dones.shape) < share)
@@ -58,6 +66,8 @@ def with_invalid_rows(stream: Stream, rng: np.random.Generator, place: Place = "
     chance = np.full((T + 1, B), 0.25)
     if place == "after every end":
         chance = np.concatenate((np.zeros((1, B)), 0.9 * stream.dones))
+    elif place == "rarely":
+        chance = np.full((T + 1, B), 0.02)
     elif place == "at the start":
         chance = np.where(np.arange(T + 1)[:, None] == 0, 1.0, np.zeros((T + 1, B)))
     rows = rng.random((T + 1, B)) < chance

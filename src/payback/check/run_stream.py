@@ -10,7 +10,7 @@ import numpy as np
 
 from payback.check.finding import Finding
 from payback.check.stream import Stream
-from payback.check.subject import Subject, as_numpy
+from payback.check.subject import Subject, as_numpy, is_match
 from payback.core.arrays import Array
 from payback.core.rollout import shape_rollout
 from payback.core.transform import State
@@ -26,6 +26,8 @@ class Run:
     """The state before each step, and after the last; only those asked for are kept, the others are None."""
     endings: np.ndarray | None = None
     """(T + 1, B) what would be paid if all episodes ended right there, where it was asked for."""
+    debts: np.ndarray | None = None
+    """(T + 1, B) what a match says it owes before each step, and after the last, where endings were asked for."""
 
 
 def step_through(
@@ -38,7 +40,8 @@ def step_through(
     T, B = stream.rewards.shape
     state = subject.init(B) if state is None else state
     states: list[State] = []
-    answers, copies, ended = [], np.empty((T, B)), np.empty((T + 1, B))
+    answers, copies, ended, debts = [], np.empty((T, B)), np.empty((T + 1, B)), np.empty((T + 1, B))
+    owed = subject.transform.owed if endings and is_match(subject.transform) else None
     update, end_now = subject.transform.update, subject.ending(B)
     rewards: Array = subject.floats(stream.rewards)
     dones: Any = subject.flags(stream.dones.copy())
@@ -48,6 +51,8 @@ def step_through(
         states.append(state if keep is True or t in keep else None)
         if endings:
             ended[t] = end_now(state)
+        if owed is not None:
+            debts[t] = as_numpy(owed(state))
         state, shaped = update(state, rewards[t], dones[t], **{name: f[t] for name, f in flags.items()})
         if tuple(np.shape(shaped)) != (B,):
             what = f"update returned an array of shape {np.shape(shaped)} for {B} environments; one step has one each"
@@ -62,7 +67,9 @@ def step_through(
             raise Finding("purity", what, stream, t)
     if endings:
         ended[T] = end_now(state)
-    return Run(copies, states, ended if endings else None)
+    if owed is not None:
+        debts[T] = as_numpy(owed(state))
+    return Run(copies, states, ended if endings else None, None if owed is None else debts)
 
 
 class Way:
@@ -98,7 +105,7 @@ def roll_through(subject: Subject, stream: Stream, cuts: list[int]) -> Run:
 
 
 def _inputs_unchanged(stream: Stream, rewards: np.ndarray, dones: np.ndarray, given: np.ndarray) -> None:
-    changed = (rewards != given) | (dones != stream.dones)
+    changed = ~((rewards == given) | np.isnan(given)) | (dones != stream.dones)
     if changed.any():
         t = int(np.argwhere(changed)[0, 0])
         what = f"update changes the rewards or flags it was given, at step {t}: others still need them"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from payback.check.reward_patterns import Place, episodes, rewards_of, with_events, with_invalid_rows
+from payback.check.reward_patterns import Place, episodes, rewards_of, with_events, with_invalid_rows, with_large_last
 from payback.check.stream import Stream
 
 PLACES: tuple[Place, ...] = ("after every end", "at the start", "anywhere")
@@ -32,21 +32,47 @@ def small_streams(seed: int) -> Iterator[Stream]:
         yield episodes(f"{kind} rewards", rng, [[6, 5], [11]], kind)
     yield episodes("a mean that drifts", rng, [[10, 12, 9], [7, 17, 7]], "drifting")
     yield episodes("rewards that grow after many small ones", rng, [[20, 8]], "late")
+    yield episodes("whole numbers", rng, [[40, 17], [30, 27]], "whole")
+    yield episodes("tenths", rng, [[40, 17], [30, 27]], "tenths")
+    yield episodes("a small environment beside large ones", rng, [[5, 6], [4, 7], [11]], "apart")
+    last = episodes("last rewards that are a thousand times larger", rng, [[2, 4, 5], [7, 3, 1]], "normal")
+    yield with_large_last(last, 1e3)
+    last = episodes("last rewards that are a million times larger", rng, [[3, 5], [6, 2]], "normal")
+    yield with_large_last(last, 1e6)
     marked = episodes("all rows marked as valid, none as events", rng, [[4, 1, 6], [5, 6]], "normal")
     yield replace(marked, valid=np.ones_like(marked.dones), settle=np.zeros_like(marked.dones))
     for place in PLACES:
         for B in (1, 2):
             yield with_invalid_rows(episodes(f"invalid rows {place}", rng, [[4, 1, 5]] * B, "normal"), rng, place)
+    nobody = episodes("steps at which nobody is valid", rng, [[5, 6], [3, 8], [11]], "normal")
+    yield replace(nobody, valid=np.broadcast_to(np.arange(11)[:, None] % 4 != 2, nobody.dones.shape).copy())
     yield with_events(episodes("events", rng, [[7, 1, 5]], "normal"), rng)
+    yield with_events(episodes("an event at every step", rng, [[4, 1, 3], [8]], "normal"), rng, share=1.0)
     yield with_events(episodes("events", rng, [[7, 2, 5], [3, 8, 3]], "drifting"), rng)
     both = with_events(episodes("events, and invalid rows anywhere", rng, [[9, 5]] * 2, "normal"), rng)
     yield with_invalid_rows(both, rng)
 
 
+def wide_range_streams(seed: int) -> Iterator[Stream]:
+    """Yield streams whose rewards only float64 holds."""
+    rng = np.random.default_rng([seed, 3])
+    for size in (1e-100, 1e-30, 1e30, 1e100):
+        plain = episodes(f"rewards of about {size:g}", rng, [[6, 1, 5], [12]], "normal")
+        yield replace(plain, rewards=size * plain.rewards)
+
+
+def batch_streams(seed: int, sizes: Iterable[int]) -> Iterator[Stream]:
+    """Yield a few steps of each number of environments: a vector unit or a buffer may work on 8 or 64 at a time."""
+    rng = np.random.default_rng([seed, 4])
+    for B in sizes:
+        lengths = [[3 + b % 2, 5] for b in range(B)]  # steps with ends, and steps without
+        yield episodes(f"{B} environments", rng, lengths, "normal")
+
+
 RANDOM_KINDS = ("normal", "ones", "sparse", "negative", "huge", "tiny", "mixed", "drifting", "late")
 
 
-def random_streams(seed: int, count: int, sizes: tuple[int, ...] = (1, 1, 2, 3, 5)) -> Iterator[Stream]:
+def random_streams(seed: int, count: int, sizes: tuple[int, ...] = (1, 1, 2, 3, 5, 9)) -> Iterator[Stream]:
     """Yield random streams: any lengths, any ends, any rewards, now and then events and invalid rows."""
     rng = np.random.default_rng([seed, 1])
     for k in range(count):

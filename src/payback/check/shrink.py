@@ -9,7 +9,6 @@ import numpy as np
 
 from payback.check.stream import Stream
 
-
 TRIES = 500
 ROWS = 40_000
 """How much is spent on making an example small: so many streams, of so many rows together."""

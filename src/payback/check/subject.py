@@ -82,6 +82,11 @@ def is_match(transform: RewardTransform) -> bool:
     return transform.gamma is not None
 
 
+def falls_due_alone(transform: RewardTransform) -> bool:
+    """Whether a match says that each of its loans falls due by itself, without an end or an event."""
+    return is_match(transform) and transform.carries
+
+
 def as_numpy(x: Array) -> np.ndarray:
     """Return an array's values as float64."""
     return np.array(x.detach().cpu().double().numpy() if hasattr(x, "detach") else x, dtype=np.float64)

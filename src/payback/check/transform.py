@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from payback.check.all_streams import check_on_all_streams
 from payback.check.black_box import check_function
-from payback.check.counterexample import hold
-from payback.check.examine import ONCE, SHORT, compare_precisions, examine
-from payback.check.likely_cause import guess_cause
-from payback.check.plan import Effort, Plan, plan_for, streams_for
-from payback.check.subject import Subject, is_match, subject_of
-from payback.check.tried import Tried, with_stream
+from payback.check.plan import Effort, plan_for
+from payback.check.subject import is_match
+from payback.check.tried import Tried
 from payback.core.arrays import Array
 from payback.core.errors import LawBroken
 from payback.core.transform import RewardTransform
@@ -35,12 +33,13 @@ def check_transform(
     paid instead, (N,). The function must not remember earlier episodes.
 
     A transform is also held to: environments that keep the law whatever the others do, invalid rows, events, blocks
-    that equal stepping, updates that are pure and keep no array of the caller's, and float32 that stays near float64.
+    that equal stepping, updates that are pure and share no array with the caller, arrays that are strided or read-only,
+    flags that are integers (or refused), float32 that stays near float64, and a match's `owed` and `drop`.
     Not seen: *when* a loan is repaid (compare with `match_episode` for that), and what goes wrong only beyond what is
-    tried. Returned is how much that was.
+    tried. Returned is how much that was; docs/guarantee.md lists the limits.
 
-    `example` is any array of the library, dtype and device to try it in (NumPy float64, then float32, when it is left
-    out). The streams are counted, not timed: the same call tries the same streams on every machine. `effort` is
+    `example` is any array of the library, dtype and device to try it in (NumPy float64, float32 and float16 when it is
+    left out). The streams are counted, not timed: the same call tries the same streams on every machine. `effort` is
     "quick" (about a second for a NumPy transform), "normal" (some seconds) or "thorough" (about a minute). JAX compiles
     every new shape, so fewer shapes are tried with it.
     The error shows the smallest counter-example found, and holds it: `rewards`, `step`, `paid`, `owed`, `law`.
@@ -55,7 +54,7 @@ def check_transform(
     gamma, plan = read_gamma(gamma), plan_for(effort)
     if isinstance(shaper, RewardTransform):
         _refuse_other_gamma(shaper, gamma)
-        return _check_streams(shaper, gamma, example, plan, seed)
+        return check_on_all_streams(shaper, gamma, example, plan, seed)
     if callable(shaper):
         return check_function(shaper, gamma, plan, seed)
     raise TypeError(
@@ -70,31 +69,3 @@ def _refuse_other_gamma(transform: RewardTransform, gamma: float) -> None:
             f"with {gamma}; build it with the learner's",
             law="gamma",
         )
-
-
-def _check_streams(transform: RewardTransform, gamma: float, example: Array | None, plan: Plan, seed: int) -> Tried:
-    """Hold a transform to the laws on every stream of the plan; every third is tried in float32, too."""
-    first = subject_of(transform, np.zeros(1) if example is None else example, gamma)
-    second = subject_of(transform, np.zeros(1, dtype=np.float32), gamma) if example is None else None
-    if second is not None and not _takes(second):
-        second = None
-    tried = Tried()
-    for k, stream in enumerate(streams_for(plan, seed, first.compiled)):
-        for subject in (first, second) if k % 3 == 0 and len(stream.rewards) <= ONCE else (first,):
-            if subject is not None:
-                dtype = str(subject.example.dtype)
-                hold(lambda s, to=subject: examine(to, s), stream, gamma, dtype, lambda to=subject: guess_cause(to))
-                tried = with_stream(tried, stream, dtype)
-        if second is not None and SHORT < len(stream.rewards) <= ONCE:
-            hold(lambda s: compare_precisions(first, second, s), stream, gamma, "float32")
-    return tried
-
-
-def _takes(subject: Subject) -> bool:
-    """Whether the transform works in this dtype: a long delay may refuse float32."""
-    try:
-        subject.transform.update(subject.init(1), subject.floats(np.ones(1)), np.array([False]))
-    except Exception:
-        # What else is wrong is found, and shown, in float64.
-        return False
-    return True
