@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 
 from payback.check.counterexample import hold
-from payback.check.debt import check_falls_due
+from payback.check.debt import LONG_ENOUGH, check_falls_due
 from payback.check.examine import DRIFTS, compare_precisions, examine, examine_batch
 from payback.check.input_forms import check_flag_dtypes, check_layouts, check_nan_in_invalid_rows
 from payback.check.likely_cause import guess_cause
@@ -44,7 +44,7 @@ def check_on_all_streams(
     for k, stream in enumerate(random_streams(seed, plan.random)):
         trials.hold(examine, single if single is not None and k % 3 == 0 else first, stream)
     if falls_due_alone(transform):
-        trials.hold(check_falls_due, first, _one_loan(40_000 if _still_owes(first) else 4_000))
+        trials.hold(check_falls_due, first, _one_loan(10 * LONG_ENOUGH if _still_owes(first) else LONG_ENOUGH))
     return trials.tried
 
 
@@ -112,9 +112,9 @@ def _try_long(trials: Trials, first: Subject, single: Subject | None, plan: Plan
 
 
 def _still_owes(subject: Subject) -> bool:
-    """Whether 4,000 steps are too few for a loan to fall due: the delay may be longer."""
+    """Whether so many steps are too few for a loan to fall due: the delay may be longer."""
     try:
-        check_falls_due(subject, _one_loan(4_000))
+        check_falls_due(subject, _one_loan(LONG_ENOUGH))
     except Exception:
         return True
     return False

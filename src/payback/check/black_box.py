@@ -15,7 +15,7 @@ from payback.check.long_streams import long_streams
 from payback.check.plan import Plan
 from payback.check.rounding import FLOAT32, FLOAT64, Precision, first_drift, keeps_float32
 from payback.check.short_streams import random_streams, small_streams, wide_range_streams
-from payback.check.stream import Stream, episodes_of, one_episode, row
+from payback.check.stream import Stream, episodes_of, one_episode, written
 from payback.check.subject import as_numpy
 from payback.check.tried import Tried, with_stream
 
@@ -131,7 +131,7 @@ def _go_on_from(box: BlackBox, stream: Stream, t: int) -> None:
         if not abs(tail[0] - first[0]) <= box.epsilon * (size[0] + other_size[0] + 10 * lent) + TINY:
             what = (
                 f"after {t} steps the rest of the episode is worth {first[0]:.6g} if it goes on as "
-                f"{row(ways[0].rewards[:, 0])}, {tail[0]:.6g} if as {row(way.rewards[:, 0])}"
+                f"{written(ways[0].rewards[:, 0])}, {tail[0]:.6g} if as {written(way.rewards[:, 0])}"
             )
             raise Finding("the law", what, stream, min(t, len(rewards) - 1), 0, tail[0], first[0])
 
@@ -146,10 +146,10 @@ def _causality(
     bad = np.flatnonzero(~(np.abs(paid[:t, 0] - other_paid[:t, 0]) <= box.epsilon * scale))
     if bad.size:
         k = int(bad[0])
+        ways = [written(x.rewards[:, 0]) for x in (way, other_way)]
         what = (
-            f"step {k} is paid {paid[k, 0]:.6g} if the episode goes on as {row(way.rewards[:, 0])} after {t} steps, "
-            f"{other_paid[k, 0]:.6g} if as {row(other_way.rewards[:, 0])}: it depends on later rewards or on when the "
-            "episode ends"
+            f"step {k} is paid {paid[k, 0]:.6g} if the episode goes on as {ways[0]} after {t} steps, "
+            f"{other_paid[k, 0]:.6g} if as {ways[1]}: it depends on later rewards or on when the episode ends"
         )
         raise Finding("causality", what, stream, k, 0, other_paid[k, 0], paid[k, 0])
 

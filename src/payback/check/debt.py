@@ -7,10 +7,13 @@ import numpy as np
 from payback.check.finding import Finding
 from payback.check.laws import TINY, worth
 from payback.check.run_stream import Run, Way
-from payback.check.stream import Stream, continuations, row
+from payback.check.stream import Stream, continuations, written
 from payback.check.subject import Subject, as_numpy, is_match
 from payback.core.arrays import Array
 from payback.core.transform import State, drop, owed
+
+LONG_ENOUGH = 4_000
+"""Steps after which a loan that falls due by itself is repaid, for all but the longest delays."""
 
 
 def check_debts(subject: Subject, stream: Stream, run: Run, cuts: list[int]) -> None:
@@ -37,7 +40,7 @@ def _check_same_rest(
             steps = int(np.flatnonzero(way.stream.dones[:, b])[0]) + 1
             what = (
                 f"after {t} steps the rest of the episode is worth {tails[0][b]:.6g} if it ends in 1 step, "
-                f"{tail[b]:.6g} if it goes on for {steps} with rewards {row(way.stream.rewards[:steps, b])}"
+                f"{tail[b]:.6g} if it goes on for {steps} with rewards {written(way.stream.rewards[:steps, b])}"
             )
             whole = stream.rows(slice(0, t)).followed_by(way.stream)
             raise Finding("the law", what, whole, t, b, tail[b], tails[0][b])
@@ -60,19 +63,16 @@ def _check_drop(subject: Subject, stream: Stream, t: int, state: State, way: Way
     transform, B = subject.transform, stream.rewards.shape[1]
     debt, before = as_numpy(owed(transform, state)), way.paid_from(state)
     _overwrite(owed(transform, state))
-    for who in dict.fromkeys(["nobody", "everyone", "every second", "the first"][: 4 if B > 1 else 2]):
-        where = {"nobody": np.arange(B) < 0, "everyone": np.arange(B) >= 0, "the first": np.arange(B) == 0}.get(
-            who, np.arange(B) % 2 == 1
-        )
+    b = np.arange(B)
+    groups = {"nobody": b < 0, "everyone": b >= 0, "the first": b == 0, "every second": b % 2 == 1}
+    for who, where in groups.items():
         after, dropped = drop(transform, state, subject.flags(where))
         left, paid = np.where(where, 0.0, debt), way.paid_from(after)
         tail, _ = worth(subject.gamma, way.stream, paid)
         _same(subject, stream, t, -tail, left, scale, f"after drop of {who} the wrong debt is repaid")
         _same(subject, stream, t, as_numpy(dropped), debt - left, scale, f"drop of {who} tells another debt than owed")
-        moved = np.abs(paid - before)[:, ~where].max(axis=0, initial=0.0)
-        others = np.zeros(B)
-        others[~where] = moved
-        _same(subject, stream, t, others, np.zeros(B), scale, f"drop of {who} changes what others are paid")
+        moved = np.where(where, 0.0, np.abs(paid - before).max(axis=0))
+        _same(subject, stream, t, moved, np.zeros(B), scale, f"drop of {who} changes what others are paid")
     again = np.abs(way.paid_from(state) - before).max(axis=0)
     what = "owed or drop changes the state that it was given, or hands out its memory"
     _same(subject, stream, t, again, np.zeros(B), scale, what)
@@ -83,12 +83,11 @@ def check_falls_due(subject: Subject, stream: Stream) -> None:
 
     γ^n Debt_n → 0                  what is left of it, valued at the first step
     """
-    if stream.dones.any() or not stream.rewards.any():
+    if len(stream.rewards) < LONG_ENOUGH or stream.dones.any() or not stream.rewards.any():
         return
     state, transform = subject.init(1), subject.transform
-    rewards, dones = subject.floats(stream.rewards), subject.flags(stream.dones)
-    for reward, done in zip(rewards, dones, strict=True):
-        state, _ = transform.update(state, reward, done)
+    for row in Way(subject, stream).rows:
+        state, _ = transform.update(state, *row)
     left = float(as_numpy(owed(transform, state))[0]) * subject.gamma ** len(stream.rewards)
     if abs(left) > 0.5 * float(np.abs(stream.rewards).max()):
         what = f"it says that its loans fall due by themselves, but {len(stream.rewards):,} steps later none has"

@@ -57,10 +57,10 @@ def _hold_to_laws(subject: Subject, stream: Stream, run: Run, cuts: list[int]) -
     check_invalid_rows(subject, stream, run)
     check_zero_sum(gamma, epsilon, stream, run.shaped)
     check_asked_again(subject, stream, run)
+    check_owed(subject, stream, run)
     check_debts(subject, stream, run, cuts)
     if run.endings is not None:
         check_each_step(gamma, epsilon, stream, run.shaped, run.endings)
-    check_owed(subject, stream, run)
 
 
 def compare_precisions(wide: Subject, narrow: Subject, stream: Stream) -> None:

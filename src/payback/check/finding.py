@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from payback.check.stream import Stream
 
@@ -30,12 +30,13 @@ class Finding(Exception):  # noqa: N818  it is found, and only then an error
         law: Law,
         what: str,
         stream: Stream,
-        step: int,
-        environment: int = 0,
-        paid: float | None = None,
-        owed: float | None = None,
+        step: Any,
+        environment: Any = 0,
+        paid: Any = None,
+        owed: Any = None,
     ) -> None:
         super().__init__(what)
+        # NumPy's numbers come in, Python's go out.
         self.law: Law = law
         self.stream = stream
         """The stream it was seen on."""

@@ -42,7 +42,7 @@ def keeps_float32(pay: Callable[[np.ndarray], np.ndarray]) -> bool:
     stays where it is or jumps by a unit in its last place. Two sizes are tried because a clip that stands before
     the match would hide the change of large rewards.
     """
-    rewards = np.float32([0.71, -0.37, 0.93, 0.58, -0.21, 0.87, 0.5]).astype(np.float64)
+    rewards = np.array([0.71, -0.37, 0.93, 0.58, -0.21, 0.87, 0.5], dtype=np.float32).astype(np.float64)
     for size in (1.0, 2.0**-10):
         try:
             one, other = (pay(size * x)[-1] for x in (rewards, rewards * (1 + 2.0**-30)))

@@ -10,7 +10,7 @@ import numpy as np
 from payback.check.stream import Stream
 
 TRIES = 500
-ROWS = 40_000
+ROWS = 15_000
 """How much is spent on making an example small: so many streams, of so many rows together."""
 
 
@@ -21,7 +21,7 @@ def shrink(stream: Stream, fails: Callable[[Stream], bool]) -> Stream:
     while found:
         found = False
         for smaller in _smaller(stream):
-            tries, rows = tries - 1, rows - smaller.rewards.size
+            tries, rows = tries - 1, rows - len(smaller.rewards)
             if tries < 0 or rows < 0:
                 return stream
             if fails(smaller):
@@ -33,12 +33,10 @@ def shrink(stream: Stream, fails: Callable[[Stream], bool]) -> Stream:
 def _smaller(stream: Stream) -> Iterator[Stream]:
     """Yield streams that are simpler than this one, the greatest steps first."""
     T, B = stream.rewards.shape
-    for b in range(B if B > 1 else 0):
-        yield stream.columns(np.arange(B) != b)
-    for size in _halves(T):
-        for first in range(0, T, size):
-            if size < T:
-                yield stream.rows(np.r_[0:first, min(first + size, T) : T])
+    for keep in _without_parts(B):
+        yield stream.columns(keep)
+    for keep in _without_parts(T):
+        yield stream.rows(keep)
     for name in ("valid", "settle"):
         flags = getattr(stream, name)
         if flags is not None:
@@ -48,12 +46,13 @@ def _smaller(stream: Stream) -> Iterator[Stream]:
     yield from _plainer(stream)
 
 
-def _halves(T: int) -> list[int]:
-    sizes = []
-    while T > 1:
-        T = (T + 1) // 2
-        sizes.append(T)
-    return sizes if sizes else []
+def _without_parts(count: int) -> Iterator[np.ndarray]:
+    """Yield what is left of so many rows or columns without each half, then each quarter, …, each single one."""
+    size = count
+    while size > 1:
+        size = (size + 1) // 2
+        for first in range(0, count, size):
+            yield np.r_[0:first, min(first + size, count) : count]
 
 
 def _cleared(stream: Stream, name: str, flags: np.ndarray, plain: bool) -> Iterator[Stream]:

@@ -57,7 +57,8 @@ class Stream:
         """
         T, B = self.rewards.shape
         largest = np.zeros((T + 1, B))
-        sizes, forgets = np.where(self.live, np.abs(self.rewards), 0.0), self.live & self.dones
+        sizes = np.where(self.live, np.abs(self.rewards), 0.0)
+        forgets: np.ndarray = self.live & self.dones
         ends = forgets.any(axis=1)
         for t in range(T):
             np.maximum(largest[t], sizes[t], out=largest[t + 1])
@@ -115,7 +116,7 @@ def continuations(environments: int, size: float) -> list[Stream]:
     return result
 
 
-def row(values: np.ndarray, most: int = 12) -> str:
+def written(values: np.ndarray, most: int = 12) -> str:
     """Write some rewards down."""
     shown = ", ".join(f"{x:.6g}" for x in values[:most])
     return f"[{shown}{', …' if len(values) > most else ''}]"
