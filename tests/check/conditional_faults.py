@@ -4,21 +4,16 @@
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 import payback
 from payback import RewardTransform
 
-from .faults import GAMMA, at_the_end, half, on_the_way, only, wrong_block
+from .faults import GAMMA, altered, at_the_end, half, on_the_way, only, wrong_block
 
 MATCH = payback.match_after(GAMMA, 3)
 WHEN = payback.match_when(GAMMA)
-
-
-def altered(match: RewardTransform, **changes: Any) -> RewardTransform:
-    return match._replace(**changes)
 
 
 def counted(

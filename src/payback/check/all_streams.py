@@ -10,7 +10,7 @@ import numpy as np
 
 from payback.check.counterexample import hold
 from payback.check.debt import LONG_ENOUGH, check_falls_due
-from payback.check.examine import DRIFTS, compare_precisions, examine, examine_batch
+from payback.check.examine import DRIFTS, compare_precisions, examine, examine_batch, examine_repayment
 from payback.check.input_forms import check_flag_dtypes, check_layouts, check_nan_in_invalid_rows
 from payback.check.likely_cause import guess_cause
 from payback.check.long_streams import long_streams
@@ -61,7 +61,8 @@ class Trials:
         def ask(stream: Stream) -> None:
             refused.extend(law(subject, stream) or ())  # pyright: ignore
 
-        hold(ask, stream, subject.gamma, dtype, lambda: guess_cause(subject))
+        cheap = lambda stream: examine_repayment(subject, stream)  # noqa: E731
+        hold(ask, stream, subject.gamma, dtype, lambda: guess_cause(subject), cheap)
         self.tried = replace(with_stream(self.tried, stream, dtype), refused=tuple(dict.fromkeys(refused)))
 
     def unless_refused(self, subject: Subject | None) -> Subject | None:

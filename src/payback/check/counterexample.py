@@ -16,10 +16,18 @@ Examine = Callable[[Stream], None]
 """Raises where a law is broken on the stream."""
 
 
-def hold(examine: Examine, stream: Stream, gamma: float, dtype: str, guess: Callable[[], str] = str) -> None:
+def hold(
+    examine: Examine,
+    stream: Stream,
+    gamma: float,
+    dtype: str,
+    guess: Callable[[], str] = str,
+    cheap: Examine | None = None,
+) -> None:
     """Hold shaping code to what `examine` asks on one stream; raise `LawBroken` with the smallest stream that fails.
 
-    `guess` says what a leak looks like, "" where it looks like nothing known.
+    `guess` says what a leak looks like, "" where it looks like nothing known. Where `cheap` sees the same failure, it
+    is asked of the many smaller streams instead.
     """
     found = _failure(examine, stream)
     if found is None:
@@ -31,6 +39,8 @@ def hold(examine: Examine, stream: Stream, gamma: float, dtype: str, guess: Call
         if isinstance(other, Finding) and other.law in ("zero sum", "purity"):
             stream, found = found.stream, other
     kind = _kind(found, stream)
+    if cheap is not None and _kind(_failure(cheap, stream), stream) == kind:
+        examine = cheap
     small = shrink(stream, lambda smaller: _kind(_failure(examine, smaller), smaller) == kind)
     found = _failure(examine, small) or found
     if not isinstance(found, Finding):

@@ -42,6 +42,14 @@ def examine(subject: Subject, stream: Stream) -> None:
             raise
 
 
+def examine_repayment(subject: Subject, stream: Stream) -> None:
+    """Hold the transform to zero sum and to the law between neighbouring steps only: the cheapest that finds most."""
+    run = step_through(subject, stream, endings=True)
+    check_zero_sum(subject.gamma, subject.epsilon, stream, run.shaped)
+    if run.endings is not None:
+        check_each_step(subject.gamma, subject.epsilon, stream, run.shaped, run.endings)
+
+
 def examine_batch(subject: Subject, stream: Stream) -> None:
     """Hold the transform to the laws that a number of environments may break, on few steps of many environments."""
     run = step_through(subject, stream, endings=True)

@@ -59,7 +59,7 @@ class Stream:
         largest = np.zeros((T + 1, B))
         sizes = np.where(self.live, np.abs(self.rewards), 0.0)
         forgets: np.ndarray = self.live & self.dones
-        ends = forgets.any(axis=1)
+        ends: np.ndarray = np.asarray(forgets.any(axis=1))
         for t in range(T):
             np.maximum(largest[t], sizes[t], out=largest[t + 1])
             if ends[t]:
