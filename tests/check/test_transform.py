@@ -207,7 +207,7 @@ def test_the_same_call_tries_the_same_streams() -> None:
 
 def test_it_says_how_much_it_tried() -> None:
     tried = check_transform(payback.grm(GAMMA, 2), GAMMA, effort="quick")
-    assert tried.longest_episode == 3000 or tried.longest_episode == 1500
+    assert tried.longest_episode == 4000
     assert tried.dtypes == ("float64", "float32", "float16")
     assert tried.refused == ()
     assert "streams of" in str(tried)

@@ -18,7 +18,7 @@ def small_streams(seed: int) -> Iterator[Stream]:
     rng = np.random.default_rng(seed)
     for N in (1, 2, 3, 4, 5, 8):
         for kind in ("ones", "normal", "negative"):
-            yield episodes(f"one episode of {N} steps, {kind} rewards", rng, [[N]], kind)
+            yield episodes(f"one episode of length {N}, {kind} rewards", rng, [[N]], kind)
     yield episodes("one-step episodes in consecutive steps", rng, [[1] * 6], "normal")
     yield episodes("the same episode twice", rng, [[3, 3]], "ones")
     yield episodes("a short episode after a long one", rng, [[12, 1, 1, 2]], "normal")

@@ -40,13 +40,13 @@ def check_transform(
 
     `example` is any array of the library, dtype and device to try it in (NumPy float64, float32 and float16 when it is
     left out). The streams are counted, not timed: the same call tries the same streams on every machine. `effort` is
-    "quick" (about a second for a NumPy transform), "normal" (some seconds) or "thorough" (about a minute). JAX compiles
+    "quick" (a second or two for a NumPy transform), "normal" (within ten) or "thorough" (minutes). JAX compiles
     every new shape, so fewer shapes are tried with it.
     The error shows the smallest counter-example found, and holds it: `rewards`, `step`, `paid`, `owed`, `law`.
 
     >>> import payback
     >>> check_transform(payback.grm(0.99, delay=3), gamma=0.99, effort="quick")
-    Tried(streams=..., steps=..., episodes=..., longest_episode=3000, ...)
+    Tried(streams=..., steps=..., episodes=..., longest_episode=4000, ...)
     >>> check_transform(payback.scale(0.1), gamma=0.99)
     Traceback (most recent call last):
     payback.LawBroken: zero sum: an episode of 1 steps sums to 0.1, not 0 ...
