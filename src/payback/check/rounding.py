@@ -38,18 +38,20 @@ def precision_of(eps: float, largest: float) -> Precision:
 def keeps_float32(pay: Callable[[np.ndarray], np.ndarray]) -> bool:
     """Whether a function of one episode's rewards (N,), given float64, keeps its loans in float32.
 
-    A change of all rewards by one part in 2³⁰ moves a float64 settlement by about as much. A float32 settlement
+    A change of the rewards by about one part in 2³⁰ moves a float64 settlement by about as much. A float32 settlement
     stays where it is or jumps by a unit in its last place. Two sizes are tried because a clip that stands before
     the match would hide the change of large rewards.
     """
     rewards = np.array([0.71, -0.37, 0.93, 0.58, -0.21, 0.87, 0.5], dtype=np.float32).astype(np.float64)
+    # Not all by the same factor, which a shaper that divides by the rewards' own size would not feel.
+    other = rewards * (1 + 2.0**-30 * np.array([1.0, 0.6, -0.7, 0.9, -0.8, 0.5, -1.0]))
     for size in (1.0, 2.0**-10):
         try:
-            one, other = (pay(size * x)[-1] for x in (rewards, rewards * (1 + 2.0**-30)))
+            settlement, moved = (float(pay(size * x)[-1]) for x in (rewards, other))
         except Exception:
             # What is wrong with it is found, and shown, on the streams.
             return False
-        if one == 0 or 0 < abs(other - one) < 2.0**-26 * size:
+        if settlement == 0 or 0 < abs(moved - settlement) < 2.0**-26 * size:
             return False
     return True
 
