@@ -40,11 +40,11 @@ def check_on_all_streams(
         _try_forms(trials, first, seed)
         for stream in batch_streams(seed, plan.batch_sizes):
             trials.hold(examine_batch, first, stream)
+    if falls_due_alone(transform):
+        trials.hold(check_falls_due, first, _one_loan(10 * LONG_ENOUGH if _still_owes(first) else LONG_ENOUGH))
     _try_long(trials, first, single, plan, seed)
     for k, stream in enumerate(random_streams(seed, plan.random)):
         trials.hold(examine, single if single is not None and k % 3 == 0 else first, stream)
-    if falls_due_alone(transform):
-        trials.hold(check_falls_due, first, _one_loan(10 * LONG_ENOUGH if _still_owes(first) else LONG_ENOUGH))
     return trials.tried
 
 

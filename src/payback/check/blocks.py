@@ -18,6 +18,8 @@ LONGEST = 5_000
 def check_blocks(subject: Subject, stream: Stream, run: Run, at_once: bool = False) -> None:
     """Hold blocks, cut in several ways or all `at_once`, to stepping."""
     T, B = stream.rewards.shape
+    if subject.compiled and T % 5:
+        return  # each new length is compiled anew, which takes as long as all steps of a stream
     way = Way(subject, continuations(B, max(float(np.abs(stream.rewards).max(initial=0)), 1e-30))[1])
     after = way.paid_from(run.states[-1])
     for how, cuts in ({"at once": []} if at_once else _ways_to_cut(subject, stream)).items():
@@ -57,7 +59,7 @@ def _ways_to_cut(subject: Subject, stream: Stream) -> dict[str, list[int]]:
     T = len(stream.rewards)
     ends = np.flatnonzero(stream.dones.any(axis=1))
     ways: dict[str, list[int]] = {"at once": []}
-    if not subject.compiled or T % 5 == 0:
+    if not subject.compiled:
         ways["with borders right after the ends"] = [int(t) + 1 for t in ends if t + 1 < T][:200]
         ways["with borders right before the last steps"] = [int(t) for t in ends if t > 0][:200]
         ways["in blocks of 4 steps"] = list(range(3, T, 4))[:200]

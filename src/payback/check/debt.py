@@ -89,7 +89,7 @@ def check_falls_due(subject: Subject, stream: Stream) -> None:
     for row in Way(subject, stream).rows:
         state, _ = transform.update(state, *row)
     left = float(as_numpy(owed(transform, state))[0]) * subject.gamma ** len(stream.rewards)
-    if abs(left) > 0.5 * float(np.abs(stream.rewards).max()):
+    if not abs(left) <= 0.5 * float(np.abs(stream.rewards).max()):  # NaN where the debt has overflowed
         what = f"it says that its loans fall due by themselves, but {len(stream.rewards):,} steps later none has"
         raise Finding("debt", what, stream, len(stream.rewards) - 1, 0, owed=left)
 

@@ -33,7 +33,7 @@ PLANS: dict[Effort, Plan] = {
 }
 """What each effort tries."""
 
-COMPILED = Plan(random=4, batch_sizes=(), long=2, longest_episode=0)
+COMPILED = Plan(random=4, batch_sizes=(), long=1, longest_episode=0)
 """The most that is tried where each new shape is compiled anew (JAX)."""
 
 
