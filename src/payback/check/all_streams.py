@@ -106,7 +106,7 @@ def _try_forms(trials: Trials, first: Subject, seed: int) -> None:
 def _try_long(trials: Trials, first: Subject, single: Subject | None, plan: Plan, seed: int) -> None:
     for k, stream in enumerate(islice(long_streams(seed), plan.long)):
         trials.hold(examine, first, stream)
-        if single is not None and k % 3 == 0 and len(stream.rewards) < DRIFTS[0]:
+        if single is not None and k % 3 == 1 and len(stream.rewards) <= DRIFTS[1]:
             trials.hold(examine, single, stream)
         if single is not None and DRIFTS[0] < len(stream.rewards) <= DRIFTS[1]:
             trials.hold(lambda narrow, s: compare_precisions(first, narrow, s), single, stream)
