@@ -66,7 +66,7 @@ __all__ = [
     "stateless",
 ]
 
-_SUBPACKAGES = ("auditing", "check", "integrations", "mdp", "potentials")
+_SUBPACKAGES = ("auditing", "bonuses", "check", "integrations", "mdp", "potentials")
 
 
 def __dir__() -> list[str]:

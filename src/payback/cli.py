@@ -73,6 +73,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.add_argument("target", metavar="FILE:NAME", help="e.g. shaping.py:my_shaper")
     check.add_argument("--gamma", type=float, metavar="G", help="the learner's discount (default: the transform's)")
+    efforts = ("quick", "normal", "thorough")
+    check.add_argument("--effort", choices=efforts, default="normal", help="how much is tried (default: normal)")
     return parser
 
 
@@ -86,7 +88,7 @@ def _audit(asked: argparse.Namespace) -> int:
 def _check(asked: argparse.Namespace) -> int:
     from payback.check import command
 
-    return command.run(asked.target, asked.gamma)
+    return command.run(asked.target, asked.gamma, asked.effort)
 
 
 if __name__ == "__main__":

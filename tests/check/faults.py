@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,11 @@ class Env:
     episode: int = 0
     total: int = 0
     before: float = 0.0
+
+
+def altered(match: RewardTransform, **changes: Any) -> RewardTransform:
+    """Return a match with other parts."""
+    return replace(match, **changes)
 
 
 Step = Callable[[Env, float, bool], tuple[Env, float]]
@@ -202,7 +208,7 @@ def wrong_block(change) -> RewardTransform:
     def rollout(state, rewards, dones, valid, settle):
         return change(match, state, rewards, dones, valid, settle)
 
-    return replace(match, _block=rollout)
+    return altered(match, _block=rollout)
 
 
 def block_forgets_border(match, state, rewards, dones, valid, settle):
@@ -215,12 +221,12 @@ def block_keeps_old_state(match, state, rewards, dones, valid, settle):
 
 def wrong_debt() -> RewardTransform:
     match = payback.match_after(GAMMA, 3)
-    return replace(match, owed=lambda state: GAMMA * match.owed(state))
+    return altered(match, owed=lambda state: GAMMA * match.owed(state))
 
 
 def drop_all() -> RewardTransform:
     match = payback.match_after(GAMMA, 3)
-    return replace(match, drop=lambda state, where: match.drop(state, where | True))
+    return altered(match, drop=lambda state, where: match.drop(state, where | True))
 
 
 def event_takes_own_reward() -> RewardTransform:

@@ -46,6 +46,43 @@ def test_rewards_that_look_ahead_are_caught(fn) -> None:
     assert caught.value.paid != caught.value.owed
 
 
+DONE = np.random.default_rng(1).random((16, 3)) < 0.2
+ACTIONS = np.random.default_rng(2).integers(0, 5, (16, 3))
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.float32])
+@pytest.mark.parametrize("ends", [[], [4], [4, 9, 15]], ids=["no end", "one end", "three ends"])
+@pytest.mark.parametrize(
+    "peek",
+    [
+        lambda r: np.abs(r["x"]).sum(-1) * (1 - np.roll(r["done"], -1, axis=0).astype(float)),
+        lambda r: np.abs(r["x"]).sum(-1) + np.append(r["done"][1:], r["done"][-1:], axis=0).any(1, keepdims=True),
+        lambda r: np.abs(r["x"]).sum(-1) + np.roll(r["done"], -1, axis=0) * (np.arange(16) == 7)[:, None],
+        lambda r: np.abs(r["x"]).sum(-1) + r["done"].astype(float).sum(0),
+    ],
+    ids=["paid unless the next step ends", "any ends next", "at one step only", "how many end"],
+)
+def test_a_bonus_that_knows_the_coming_end_is_caught(peek, ends, dtype) -> None:
+    done = np.zeros((16, 3), dtype=bool)
+    done[ends] = True
+    with pytest.raises(LawBroken, match="depends on what comes after"):
+        check_causal(peek, {"x": X, "done": done.astype(dtype)})
+
+
+def test_a_bonus_that_knows_the_next_action_is_caught_at_the_last_step_too() -> None:
+    def peek(r):
+        bonus = np.abs(r["x"]).sum(-1).astype(float)
+        bonus[14] += r["action"][15]
+        return bonus
+
+    with pytest.raises(LawBroken):
+        check_causal(peek, {"x": X, "action": ACTIONS})
+
+
+def test_a_bonus_of_this_steps_end_and_action_passes() -> None:
+    check_causal(lambda r: np.abs(r["x"]).sum(-1) * r["done"] + r["action"], {"x": X, "done": DONE, "action": ACTIONS})
+
+
 def test_it_says_where_and_by_how_much() -> None:
     with pytest.raises(LawBroken) as caught:
         check_causal(lambda x: np.arange(8.0) + (np.arange(8) == 2) * x[7], np.arange(8.0), cuts=[4])

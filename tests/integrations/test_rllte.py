@@ -18,6 +18,8 @@ from gymnasium.vector import SyncVectorEnv
 import payback
 from payback.integrations.rllte import ShapeRollouts
 
+from .own_match import halves
+
 GAMMA, B, T = 0.9, 3, 24
 EXAMPLE = Path(__file__).parents[2] / "examples" / "rllte_rnd.py"
 pytestmark = [pytest.mark.filterwarnings("ignore")]

@@ -6,22 +6,25 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+from payback.check.plan import Effort
 from payback.check.transform import check_transform
 from payback.core.errors import LawBroken
 
 
-def run(target: str, gamma: float | None) -> int:
+def run(target: str, gamma: float | None, effort: Effort = "normal") -> int:
     """Check the shaper that `target` names; print what was found. Returns 0 if it keeps the law, else 1."""
     shaper = load(target)
     gamma = getattr(shaper, "gamma", None) if gamma is None else gamma
     if gamma is None:
         raise ValueError(f"{target} does not say its discount: give the learner's with --gamma, e.g. --gamma 0.99")
     try:
-        check_transform(shaper, gamma)
+        tried = check_transform(shaper, gamma, effort=effort)
     except LawBroken as broken:
         print(f"{target} breaks the law.\n{broken}")
         return 1
-    print(f"{target} keeps the law at γ = {gamma:g} on every stream tried.")
+    except TypeError as error:
+        raise ValueError(f"{target} cannot be checked: {error}") from error
+    print(f"{target} keeps the law at γ = {gamma:g} on everything tried: {tried}.")
     return 0
 
 
@@ -34,7 +37,7 @@ def load(target: str) -> Any:
         raise ValueError(f"there is no file {file}: give the Python file that holds {name}")
     try:
         found = runpy.run_path(file)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ValueError(f"{file} raises {type(error).__name__} when it is run ({error}): fix that first") from error
     if name not in found:
         there = ", ".join(key for key, value in found.items() if not key.startswith("_") and callable(value))

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from payback.check.streams import Stream
+from payback.check.stream import Stream
+
+TRIES = 500
+ROWS = 15_000
+"""How much is spent on making an example small: so many streams, of so many rows together."""
 
 
-def shrink(stream: Stream, fails: Callable[[Stream], bool], seconds: float = 1.0) -> Stream:
-    """Return the smallest stream found for which `fails` is still true, within the time given."""
-    deadline = time.process_time() + seconds
+def shrink(stream: Stream, fails: Callable[[Stream], bool]) -> Stream:
+    """Return the smallest stream found for which `fails` is still true."""
+    tries, rows = TRIES, ROWS
     found = True
-    while found and time.process_time() < deadline:
+    while found:
         found = False
         for smaller in _smaller(stream):
-            if time.process_time() > deadline:
-                break
+            tries, rows = tries - 1, rows - len(smaller.rewards)
+            if tries < 0 or rows < 0:
+                return stream
             if fails(smaller):
                 stream, found = smaller, True
                 break
@@ -29,12 +33,10 @@ def shrink(stream: Stream, fails: Callable[[Stream], bool], seconds: float = 1.0
 def _smaller(stream: Stream) -> Iterator[Stream]:
     """Yield streams that are simpler than this one, the greatest steps first."""
     T, B = stream.rewards.shape
-    for b in range(B if B > 1 else 0):
-        yield stream.columns(np.arange(B) != b)
-    for size in _halves(T):
-        for first in range(0, T, size):
-            if size < T:
-                yield stream.rows(np.r_[0:first, min(first + size, T) : T])
+    for keep in _without_parts(B):
+        yield stream.columns(keep)
+    for keep in _without_parts(T):
+        yield stream.rows(keep)
     for name in ("valid", "settle"):
         flags = getattr(stream, name)
         if flags is not None:
@@ -44,12 +46,13 @@ def _smaller(stream: Stream) -> Iterator[Stream]:
     yield from _plainer(stream)
 
 
-def _halves(T: int) -> list[int]:
-    sizes = []
-    while T > 1:
-        T = (T + 1) // 2
-        sizes.append(T)
-    return sizes if sizes else []
+def _without_parts(count: int) -> Iterator[np.ndarray]:
+    """Yield what is left of so many rows or columns without each half, then each quarter, …, each single one."""
+    size = count
+    while size > 1:
+        size = (size + 1) // 2
+        for first in range(0, count, size):
+            yield np.r_[0:first, min(first + size, count) : count]
 
 
 def _cleared(stream: Stream, name: str, flags: np.ndarray, plain: bool) -> Iterator[Stream]:

@@ -89,12 +89,13 @@ def _repay_block(
     settlement = np.empty(ends.size, dtype=rewards.dtype)
     for t in range(len(rewards)):
         np.subtract(rewards[t], due, out=shaped[t])
+        ended = columns[starts[t] : starts[t + 1]]
+        if ended.size:
+            # Not read off `shaped`, because a large last reward takes the digits of what is due.
+            settlement[starts[t] : starts[t + 1]] = due[ended]
         due *= fade
         due += lent[t]
-        if starts[t + 1] > starts[t]:
-            ended = columns[starts[t] : starts[t + 1]]
-            settlement[starts[t] : starts[t + 1]] = shaped[t][ended]
+        if ended.size:
             due[ended] = 0
-    flat = shaped.reshape(-1)
-    flat[ends] = (settlement - rewards.reshape(-1)[ends]) / share
+    shaped.reshape(-1)[ends] = -settlement / share
     return due / share, shaped

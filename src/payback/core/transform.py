@@ -114,17 +114,17 @@ class Match(RewardTransform):
     in every adapter, through resets, and with `save_state`. `payback.check_transform` says whether it keeps the law.
 
     >>> import numpy as np, payback
-    >>> at_next_step = Match(  # each reward is taken back one step later; the state is (B,), what was paid last
-    ...     init=np.zeros_like,
-    ...     update=lambda paid, reward, done, valid=None, settle=None: (
-    ...         np.where(done, 0.0, reward), np.where(done, -paid / 0.9, reward - paid / 0.9)
-    ...     ),
-    ...     gamma=0.9,
-    ...     owed=lambda paid: paid / 0.9,
-    ...     drop=lambda paid, where: np.where(where, 0.0, paid),
+    >>> def update(paid, reward, done, valid=None, settle=None):  # each reward is taken back one step later
+    ...     valid = np.ones_like(done) if valid is None else valid
+    ...     shaped = np.where(done, -paid / 0.9, reward - paid / 0.9)
+    ...     return np.where(valid, np.where(done, 0, reward), paid), np.where(valid, shaped, 0)
+    >>> at_next_step = Match(  # the state is (B,), what was paid last
+    ...     np.zeros_like, update, gamma=0.9,
+    ...     owed=lambda paid: paid / 0.9, drop=lambda paid, where: np.where(where, 0, paid),
     ... )
     >>> at_next_step.update(np.array([0.9]), np.array([2.0]), np.array([False]))[1]
     array([1.])
+    >>> tried = payback.check_transform(at_next_step, gamma=0.9, effort="quick")
     """
 
     _: KW_ONLY

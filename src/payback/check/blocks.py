@@ -1,0 +1,68 @@
+"""`shape_rollout` pays what stepping pays, wherever a rollout is cut, and leaves a state that goes on alike."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from payback.check.finding import Finding
+from payback.check.run_stream import Run, Way, roll_through
+from payback.check.stream import Stream, continuations
+from payback.check.subject import Subject
+
+USUAL = (1, 2, 3, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 256, 512, 1000, 1024)
+"""Lengths of rollouts that people use; a stream is cut into as many of them as it has steps for."""
+LONGEST = 5_000
+"""Streams beyond this are not cut so, because stepping through them once more takes long."""
+
+
+def check_blocks(subject: Subject, stream: Stream, run: Run, at_once: bool = False) -> None:
+    """Hold blocks, cut in several ways or all `at_once`, to stepping."""
+    T, B = stream.rewards.shape
+    if subject.compiled and T % 5:
+        return  # each new length is compiled anew, which takes as long as all steps of a stream
+    way = Way(subject, continuations(B, max(float(np.abs(stream.rewards).max(initial=0)), 1e-30))[1])
+    after = way.paid_from(run.states[-1])
+    for how, cuts in ({"at once": []} if at_once else _ways_to_cut(subject, stream)).items():
+        block = roll_through(subject, stream, cuts)
+        where = first_difference(subject.epsilon, stream, block.shaped, run.shaped)
+        if where is not None:
+            t, b = where
+            what = f"shape_rollout, {how}, pays something else than stepping"
+            raise Finding("rollout", what, stream, t, b, block.shaped[t, b], run.shaped[t, b])
+        then = way.paid_from(block.states[-1])
+        where = first_difference(subject.epsilon, stream.followed_by(way.stream), then, after, T)
+        if where is not None:
+            t, b = where
+            what = f"the state left by shape_rollout, {how}, goes on otherwise than the one left by stepping"
+            raise Finding("rollout", what, stream, T + t, b, then[t, b], after[t, b])
+
+
+def first_difference(
+    epsilon: float, stream: Stream, one: np.ndarray, other: np.ndarray, first: int = 0
+) -> tuple[int, int] | None:
+    """Return the first (step, environment) where payments differ by more than rounding, or None.
+
+    Rounding is measured against all rewards so far, because a centred reward carries the rounding of F̄ and F̄ that of
+    every reward before it; the reward of a last step, which is lent and repaid at once, counts only afterwards. The
+    payments are those of the stream's rows from `first` on.
+    """
+    sizes = np.where(stream.live, np.abs(stream.rewards), 0.0)
+    before = np.concatenate((np.zeros(1), np.maximum.accumulate(sizes.max(axis=1, initial=0))))[:-1]
+    scale = before[:, None] + np.where(stream.dones, 0.0, sizes)
+    paid = np.maximum.accumulate(np.maximum(np.abs(one), np.abs(other)), axis=0) if len(one) else np.abs(one)
+    bad = np.argwhere(~(np.abs(one - other) <= epsilon * (scale[first:] + paid)))
+    return (int(bad[0, 0]), int(bad[0, 1])) if len(bad) else None
+
+
+def _ways_to_cut(subject: Subject, stream: Stream) -> dict[str, list[int]]:
+    """Return where blocks begin, by what to call it."""
+    T = len(stream.rewards)
+    ends = np.flatnonzero(stream.dones.any(axis=1))
+    ways: dict[str, list[int]] = {"at once": []}
+    if not subject.compiled:
+        ways["with borders right after the ends"] = [int(t) + 1 for t in ends if t + 1 < T][:200]
+        ways["with borders right before the last steps"] = [int(t) for t in ends if t > 0][:200]
+        ways["in blocks of 4 steps"] = list(range(3, T, 4))[:200]
+    if not subject.compiled and T <= LONGEST:
+        ways["in blocks of usual lengths"] = [int(t) for t in np.cumsum(USUAL) if t < T]
+    return {how: cuts for how, cuts in ways.items() if cuts or how == "at once"}

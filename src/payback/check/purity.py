@@ -1,0 +1,49 @@
+"""`update` is pure: the same state and reward give the same answer, and no array is shared with the caller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from payback.check.finding import Finding
+from payback.check.run_stream import Run, Way
+from payback.check.stream import Stream
+from payback.check.subject import Subject, as_numpy
+
+
+def check_asked_again(subject: Subject, stream: Stream, run: Run) -> None:
+    """The same state and reward give the same answer, however often and however late they are asked for."""
+    for t, state in enumerate(run.states[:-1]):
+        if state is None:
+            continue
+        again = Way(subject, stream.rows(slice(t, t + 1))).paid_from(state)[0]
+        if not np.array_equal(again, run.shaped[t]):
+            b = np.flatnonzero(again != run.shaped[t])[0]
+            what = "asked again with the same state and reward, update pays something else: it keeps hidden state"
+            raise Finding("purity", what, stream, t, b, again[b], run.shaped[t, b])
+
+
+def check_own_memory(subject: Subject, stream: Stream, run: Run) -> None:
+    """A caller who overwrites the arrays it has lent and was paid, right after each step, is paid the same."""
+    if subject.compiled:
+        return
+    state, shaped = subject.init(stream.rewards.shape[1]), np.empty(stream.rewards.shape)
+    columns = (stream.dones, stream.valid, stream.settle)
+    lent: list[Any] = [
+        subject.floats(stream.rewards.copy()),
+        *(None if x is None else subject.flags(x.copy()) for x in columns),
+    ]
+    for t in range(len(shaped)):
+        rows = [None if x is None else x[t] for x in lent]
+        state, paid = subject.transform.update(state, *rows)
+        shaped[t] = as_numpy(paid)
+        if getattr(getattr(paid, "flags", None), "writeable", True):
+            paid[:] = -7
+        for row in rows:
+            if row is not None:
+                row[:] = -7
+    if not np.array_equal(shaped, run.shaped):
+        t, b = np.argwhere(shaped != run.shaped)[0]
+        what = "it keeps an array that it was given or has paid instead of a copy: callers write into theirs"
+        raise Finding("purity", what, stream, t, b, shaped[t, b], run.shaped[t, b])
