@@ -56,9 +56,9 @@ class Shaping(NamedTuple):
 class Solution:
     """The values of every history that can be reached."""
 
-    q: dict[History, dict[Any, Any]] = field(default_factory=dict)
+    q: dict[History, dict[Any, Any]] = field(default_factory=dict[History, dict[Any, Any]])
     """seen history → action → Q."""
-    scores: dict[History, dict[Any, Any]] = field(default_factory=dict)
+    scores: dict[History, dict[Any, Any]] = field(default_factory=dict[History, dict[Any, Any]])
     """What the agent maximises: Q, or Q and what is added to it."""
 
     def optimal(self, history: History, tolerance: float = 1e-9) -> set[Any]:
@@ -185,7 +185,8 @@ def _value(
     _refuse_past(len(solution.q) + 1, limit)
     solution.q[seen] = {}
     for action in mdp.transitions[worlds[0][1][-1]]:
-        now, later = 0, {}
+        now: Any = 0
+        later: dict[History, list[tuple[Any, History]]] = {}
         for p, history in worlds:
             for q, state, reward in mdp.transitions[history[-1]][action]:
                 if not q:

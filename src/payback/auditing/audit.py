@@ -92,7 +92,8 @@ def flat_columns(name: str, table: Table) -> Table:
     if len(shape) not in (1, 2):
         raise ValueError(f"{name}: shaped has shape {shape}; give (rows,) or (steps, environments)")
     if len(shape) == 2 and "environment" not in table:
-        table["environment"] = np.broadcast_to(np.arange(shape[1]), shape)
+        environments: int = shape[1]
+        table["environment"] = np.broadcast_to(np.arange(environments), shape)
     return {ours: column.reshape(-1) for ours, column in table.items()}
 
 

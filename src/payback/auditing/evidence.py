@@ -130,7 +130,9 @@ class Evidence:
 
         `across` takes the rows before an episode in; then F̄ is found as well, as a constant.
         """
-        lagged, target, mean = [], [], 0.0 if across else self.mean
+        lagged: list[np.ndarray] = []
+        target: list[np.ndarray] = []
+        mean = 0.0 if across else self.mean
         for e in self.episodes[:FITTED]:
             assert e.bonus is not None
             before = np.zeros(LAGS)

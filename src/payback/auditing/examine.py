@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -107,9 +107,11 @@ def rows_of(log: Log, spans: list[Span]) -> list[Columns]:
                 if a < b:
                     rows = slice(start + a, start + b)
                     columns = (batch.shaped, batch.rewards, batch.lent)
-                    parts[k].append(tuple(None if x is None else x[rows].astype(np.float64) for x in columns))  # pyright: ignore
+                    part = tuple(None if x is None else x[rows].astype(np.float64) for x in columns)
+                    parts[k].append(cast(Columns, part))
             seen[env] = base + stop - start
-    return [tuple(None if x[0] is None else np.concatenate(x) for x in zip(*pieces, strict=True)) for pieces in parts]  # pyright: ignore
+    joined = (tuple(None if x[0] is None else np.concatenate(x) for x in zip(*pieces, strict=True)) for pieces in parts)
+    return [cast(Columns, columns) for columns in joined]
 
 
 def _name_causes(found: Audit, log: Log, worst: int) -> None:
@@ -129,8 +131,8 @@ def _name_causes(found: Audit, log: Log, worst: int) -> None:
     overall = diagnoses[int(looked[0])]
     for e, count in enumerate(counts.tolist()):
         found.causes[diagnoses.get(e, overall).cause] += count
-    for k in listed:
-        e = int(np.searchsorted(keys, episodes.environment[k]))
+    environments: np.ndarray = episodes.environment[listed]
+    for k, e in zip(listed, np.searchsorted(keys, environments).tolist(), strict=True):
         found.leaks.append(_leak(episodes, number, k, diagnoses.get(e, overall), found.gamma))
     found.causes = Counter(dict(found.causes.most_common()))
 

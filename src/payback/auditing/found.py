@@ -72,11 +72,11 @@ class Audit:
     carried: int = 0
     """Truncated episodes whose debt is left to the learner's bootstrapped value (`on_truncation="carry"`)."""
     invalid_rows_paid: int = 0
-    leaks: list[Leak] = field(default_factory=list)
+    leaks: list[Leak] = field(default_factory=list[Leak])
     """The worst, worst first."""
-    causes: Counter[Cause] = field(default_factory=Counter)
+    causes: Counter[Cause] = field(default_factory=lambda: Counter())
     """How many broken episodes look like each cause."""
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list[str])
 
     @property
     def broken(self) -> int:

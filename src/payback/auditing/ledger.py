@@ -94,7 +94,7 @@ def _panel(top: float, bars: list[Bars], width: int) -> str:
     high = max(0.0, *(float(bar.values.max()) for bar in bars))
     place, axis = _scale(top, PANEL, low, high, width)
     step = (width - LEFT - 20) / len(bars[0].values)
-    drawn = []
+    drawn: list[str] = []
     for t in range(len(bars[0].values)):
         for bar in bars:
             value = bar.values[t]

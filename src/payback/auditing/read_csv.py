@@ -22,7 +22,7 @@ def read_csv(path: Path, choose: Callable[[list[str]], dict[str, str]]) -> Itera
     """Yield (number of the first row, columns by our names)."""
     with open(path, newline="", encoding="utf-8-sig") as file:
         lines = _lines(path, csv.reader(file))
-        header = next(lines, [])
+        header = next(lines, list[str]())
         chosen = choose(header)
         rows: list[list[str]] = []
         row = 0

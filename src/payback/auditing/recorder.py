@@ -92,9 +92,13 @@ class Recorder:
         """Write what is in memory as a part of its own."""
         if not self._count:
             return
-        n, B = self._count, self._buffers["shaped"].shape[1]
+        n = self._count
+        B: int = self._buffers["shaped"].shape[1]
         steps = np.arange(self._step, self._step + n)
-        columns = {"env": np.tile(np.arange(self._first_env, self._first_env + B), n), "step": np.repeat(steps, B)}
+        columns: dict[str, np.ndarray] = {
+            "env": np.tile(np.arange(self._first_env, self._first_env + B), n),
+            "step": np.repeat(steps, B),
+        }
         columns |= {name: column[:n].reshape(-1) for name, column in self._buffers.items()}
         columns["gamma"] = np.full(n * B, self.gamma)
         whole, unfinished = part_path(self.folder, self._part), unfinished_path(self.folder, self._part)

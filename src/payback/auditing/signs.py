@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from payback.auditing.cause import Cause
 from payback.auditing.evidence import Episode, Evidence
@@ -81,7 +82,8 @@ def _never_reset(evidence: Evidence) -> Supposition:
 def _changed(evidence: Evidence) -> Supposition:
     """First rows, where nothing is owed, are paid another multiple of their bonus than 1."""
     first = np.array([[e.shaped[0], e.bonus[0]] for e in evidence.episodes if e.bonus is not None])
-    paid, bonus = first.T
+    paid: NDArray[np.float64] = first[:, 0]
+    bonus: NDArray[np.float64] = first[:, 1]
     spread = float(np.abs(bonus - np.median(bonus)).mean())
     slope = float(np.polyfit(bonus, paid, 1)[0]) if len(paid) > 2 and spread > 1e-9 else 1.0
     sign = abs(slope - 1) > 0.02 and abs(slope) > 1e-3
@@ -95,7 +97,7 @@ def _clipped(evidence: Evidence) -> Supposition | None:
     """Many payments lie at one bound that first rows, where nothing is owed, do not reach."""
     values = np.concatenate([e.shaped for e in evidence.episodes])
     first = np.array([e.shaped[0] for e in evidence.episodes])
-    touched, numbers = np.zeros(len(evidence.episodes), dtype=bool), []
+    touched, numbers = np.zeros(len(evidence.episodes), dtype=bool), list[str]()
     for bound in (float(values.min()), float(values.max())):
         if bound == 0:
             continue
@@ -153,7 +155,7 @@ def _without_bonus(evidence: Evidence) -> list[Supposition]:
 def _together(last: np.ndarray, owed: np.ndarray) -> bool:
     """Whether last payments follow what was owed: then something is settled."""
     if len(last) < 5 or last.std() == 0 or owed.std() == 0:
-        return bool(np.mean(np.sign(last) == np.sign(owed)) > 0.9)
+        return bool((np.sign(last) == np.sign(owed)).mean() > 0.9)
     return float(np.corrcoef(last, owed)[0, 1]) > 0.4
 
 

@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from payback.core.arrays import is_tuple
+
 Key = Callable[[Any], Hashable]
 """From one environment's observation to what stands for it when visits are counted."""
 
 
 def leaves(name: str, obs: Any, place: str = "") -> Iterator[tuple[str, np.ndarray]]:
     """Yield every array of a batch of observations with its place in a Dict or Tuple space."""
-    if isinstance(obs, Mapping):
+    if _is_mapping(obs):
         for part in sorted(obs):
             yield from leaves(name, obs[part], f"{place}[{part!r}]")
-    elif isinstance(obs, tuple) and not all(isinstance(item, str) for item in obs):
+    elif _is_tuple_of_parts(obs):
         for i, item in enumerate(obs):
             yield from leaves(name, item, f"{place}[{i}]")
     else:
@@ -66,11 +68,21 @@ def _bytes_of_rows(array: np.ndarray) -> list[Hashable]:
 
 
 def _row(obs: Any, k: int) -> Any:
-    if isinstance(obs, Mapping):
+    if _is_mapping(obs):
         return {part: _row(item, k) for part, item in obs.items()}
-    if isinstance(obs, tuple) and not all(isinstance(item, str) for item in obs):
+    if _is_tuple_of_parts(obs):
         return tuple(_row(item, k) for item in obs)
     return obs[k]
+
+
+def _is_mapping(obs: Any) -> bool:
+    """Say whether it has parts by name; no type guard, because a Dict space's parts are anything."""
+    return isinstance(obs, Mapping)
+
+
+def _is_tuple_of_parts(obs: Any) -> bool:
+    """Say whether it has parts by place: a tuple of texts is one batch, a text per environment."""
+    return is_tuple(obs) and not all(isinstance(item, str) for item in obs)
 
 
 def _hashable(name: str, found: Any, k: int) -> Hashable:
@@ -103,7 +115,7 @@ def refuse_not_numbers(name: str, place: str, array: np.ndarray) -> None:
 
 def valid_rows(info: Any, B: int) -> np.ndarray | None:
     """Return which rows are transitions, None where all are: SB3's infos, a list, mark none as invalid."""
-    valid = info.get("valid") if isinstance(info, Mapping) else None
+    valid = info.get("valid") if _is_mapping(info) else None
     if valid is None:
         return None
     valid = np.asarray(valid, dtype=bool)

@@ -6,9 +6,11 @@ import json
 import os
 from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+
+from payback.core.arrays import is_dict, is_list, is_tuple
 
 FORMAT = 1
 
@@ -64,12 +66,12 @@ def array_as_keys(array: np.ndarray) -> list[Hashable]:
 
 def _as_json(name: str, key: Any) -> Any:
     if isinstance(key, np.generic):
-        key = key.item()
+        key = cast(Any, key).item()
     if key is None or type(key) in (bool, int, float, str):
         return key
     if isinstance(key, bytes):
         return {"bytes": key.hex()}
-    if isinstance(key, tuple):
+    if is_tuple(key):
         return [_as_json(name, item) for item in key]
     raise TypeError(
         f"{name} cannot save the key {key!r}, a {type(key).__name__}; "
@@ -78,6 +80,6 @@ def _as_json(name: str, key: Any) -> Any:
 
 
 def _from_json(key: Any) -> Hashable:
-    if isinstance(key, dict):
+    if is_dict(key):
         return bytes.fromhex(key["bytes"])
-    return tuple(_from_json(item) for item in key) if isinstance(key, list) else key
+    return tuple(_from_json(item) for item in key) if is_list(key) else key

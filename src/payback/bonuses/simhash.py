@@ -35,7 +35,7 @@ class SimHash:
     def __init__(self, alpha: float = 0.1, *, bits: int = 64, view: Callable[[Any], Any] | None = None, seed: int = 0):
         self.alpha, self.bits = float(alpha), read_count("bits", bits, 1)
         self._view, self._seed = view, seed
-        self._A: np.ndarray | None = None
+        self._projection: np.ndarray | None = None
         self._seen: Counter[Hashable] = Counter()
 
     def __call__(self, obs: Any, action: Any, next_obs: Any, info: Any) -> np.ndarray:
@@ -48,24 +48,25 @@ class SimHash:
 
     def _hash(self, rows: np.ndarray) -> list[Hashable]:
         size = rows.shape[1]
-        if self._A is None:
-            self._A = np.random.default_rng(self._seed).normal(size=(self.bits, size))
-        if self._A.shape[1] != size:
-            raise ValueError(f"SimHash projects {self._A.shape[1]} numbers per observation, got {size}")
-        return [row.tobytes() for row in np.packbits(rows @ self._A.T > 0, axis=1)]
+        if self._projection is None:
+            self._projection = np.random.default_rng(self._seed).normal(size=(self.bits, size))
+        if self._projection.shape[1] != size:
+            raise ValueError(f"SimHash projects {self._projection.shape[1]} numbers per observation, got {size}")
+        return [row.tobytes() for row in np.packbits(rows @ self._projection.T > 0, axis=1)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the projection and the counts to an NPZ file."""
-        A = np.zeros((self.bits, 0)) if self._A is None else self._A
+        A = np.zeros((self.bits, 0)) if self._projection is None else self._projection
         write(path, "SimHash", {"bits": self.bits}, {"A": A, **counts_as_arrays("SimHash", self._seen)})
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Go on with the projection and the counts that were saved."""
         arrays = read(path, "SimHash", {"bits": self.bits})
         A = arrays["A"]
-        if self._A is not None and A.shape[1] not in (0, self._A.shape[1]):
+        if self._projection is not None and A.shape[1] not in (0, self._projection.shape[1]):
             raise ValueError(
-                f"{path} holds a SimHash of {A.shape[1]} numbers per observation, this one projects {self._A.shape[1]}"
+                f"{path} holds a SimHash of {A.shape[1]} numbers per observation, "
+                f"this one projects {self._projection.shape[1]}"
             )
-        self._A = A if A.shape[1] else None
+        self._projection = A if A.shape[1] else None
         self._seen = arrays_as_counts(arrays)

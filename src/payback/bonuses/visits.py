@@ -72,6 +72,7 @@ class Visits:
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Take over what was saved."""
-        pairs = iter(zip(array_as_keys(arrays["visit_keys"]), arrays["visit_counts"].tolist(), strict=True))
+        counts: list[int] = arrays["visit_counts"].tolist()
+        pairs = iter(zip(array_as_keys(arrays["visit_keys"]), counts, strict=True))
         tables = [Counter(dict(next(pairs) for _ in range(n))) for n in arrays["visit_lengths"].tolist()]
         self._seen = tables or None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -54,14 +55,14 @@ class Trials:
     def __init__(self) -> None:
         self.tried = Tried()
 
-    def hold(self, law: Callable[[Subject, Stream], object], subject: Subject, stream: Stream) -> None:
+    def hold(self, law: Callable[[Subject, Stream], list[str] | None], subject: Subject, stream: Stream) -> None:
         """Hold a transform to a law on one stream, and count the stream."""
         dtype, refused = str(subject.example.dtype), list(self.tried.refused)
 
         def ask(stream: Stream) -> None:
-            refused.extend(law(subject, stream) or ())  # pyright: ignore
+            refused.extend(law(subject, stream) or ())
 
-        cheap = lambda stream: examine_repayment(subject, stream)  # noqa: E731
+        cheap = partial(examine_repayment, subject)
         hold(ask, stream, subject.gamma, dtype, lambda: guess_cause(subject), cheap)
         self.tried = replace(with_stream(self.tried, stream, dtype), refused=tuple(dict.fromkeys(refused)))
 

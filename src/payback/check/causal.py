@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from payback.check.subject import as_numpy
+from payback.core.arrays import is_dict, is_list, is_tuple, namespace
 from payback.core.errors import LawBroken
 
 Rollout = Any
@@ -102,9 +103,9 @@ def _rewards(fn: Callable[[Any], Any], rollout: Rollout, T: int) -> np.ndarray:
 
 
 def _leaves(rollout: Rollout) -> list[Any]:
-    if isinstance(rollout, dict):
+    if is_dict(rollout):
         return [leaf for item in rollout.values() for leaf in _leaves(item)]
-    if isinstance(rollout, (tuple, list)):
+    if is_tuple(rollout) or is_list(rollout):
         return [leaf for item in rollout for leaf in _leaves(item)]
     if not hasattr(rollout, "shape"):
         raise TypeError(f"a rollout holds arrays with time first, got {type(rollout).__name__}")
@@ -113,17 +114,15 @@ def _leaves(rollout: Rollout) -> list[Any]:
 
 def _changed(rollout: Rollout, cut: int, change: Change) -> Rollout:
     """Return a copy whose rows from `cut` on are changed, in the same containers and array library."""
-    if isinstance(rollout, dict):
+    if is_dict(rollout):
         return {key: _changed(item, cut, change) for key, item in rollout.items()}
-    if isinstance(rollout, (tuple, list)):
+    if is_tuple(rollout) or is_list(rollout):
         items = [_changed(item, cut, change) for item in rollout]
         return type(rollout)(*items) if hasattr(rollout, "_fields") else type(rollout)(items)
     values = _to_numpy(rollout)
     values[cut:] = change(values[cut:].copy(), values)
     if isinstance(rollout, np.ndarray):
         return values
-    from payback.core.arrays import namespace
-
     device = getattr(rollout, "device", None)
     return namespace(rollout).asarray(values, dtype=rollout.dtype, device=device)
 

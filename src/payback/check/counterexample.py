@@ -94,7 +94,7 @@ def _table(stream: Stream) -> Iterator[str]:
     """Write the stream down, one line per environment, the marks of a step behind its reward."""
     T, B = stream.rewards.shape
     for b in range(min(B, 6)):
-        cells = []
+        cells: list[str] = []
         for t in itertools.islice(range(T), 40):
             marks = "■" if stream.dones[t, b] else ""
             marks += "" if stream.valid is None or stream.valid[t, b] else "✗"

@@ -60,7 +60,8 @@ def check_owed(subject: Subject, stream: Stream, run: Run) -> None:
 
 def _check_drop(subject: Subject, stream: Stream, t: int, state: State, way: Way, scale: np.ndarray) -> None:
     """`drop` makes the debt nothing, for those asked for only, and leaves what the others are paid as it is."""
-    transform, B = subject.transform, stream.rewards.shape[1]
+    transform = subject.transform
+    B: int = stream.rewards.shape[1]
     debt, before = as_numpy(owed(transform, state)), way.paid_from(state)
     _overwrite(owed(transform, state))
     b = np.arange(B)

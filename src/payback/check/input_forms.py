@@ -41,7 +41,8 @@ def check_flag_dtypes(subject: Subject, stream: Stream) -> list[str]:
     Payments may differ from those for booleans: a mean that reads `reward[valid]` becomes another one. The law holds
     for any causal mean, so it is the law that is asked for, and that the same rows are paid.
     """
-    refused, plain = [], _step(subject, _columns(subject, stream, lambda x: x, lambda x: x))
+    refused: list[str] = []
+    plain = _step(subject, _columns(subject, stream, lambda x: x, lambda x: x))
     for dtype in ("uint8", "int64", "float32"):
         columns = _columns(subject, stream, lambda x: x, lambda x, kind=dtype: _cast(subject, x, kind))
         try:
@@ -94,7 +95,7 @@ class _Form:
 
 
 def _strided(x: Array) -> Array:
-    return np.asfortranarray(x) if isinstance(x, np.ndarray) else x.T.contiguous().T
+    return x.T.contiguous().T if hasattr(x, "detach") else np.asfortranarray(x)
 
 
 def _reversed(x: np.ndarray) -> np.ndarray:
@@ -113,7 +114,7 @@ READ_ONLY = _Form("read-only arrays", _read_only, only_numpy=True)
 
 
 def _cast(subject: Subject, x: Array, dtype: str) -> Array:
-    return x.astype(dtype) if isinstance(x, np.ndarray) else x.to(getattr(subject.xp, dtype))
+    return x.to(getattr(subject.xp, dtype)) if hasattr(x, "detach") else x.astype(dtype)
 
 
 def _columns(
@@ -124,9 +125,10 @@ def _columns(
 
 
 def _step(subject: Subject, columns: list[Any]) -> np.ndarray:
-    state, shaped = subject.init(columns[0].shape[1]), []
+    state, shaped = subject.init(columns[0].shape[1]), list[np.ndarray]()
     for t in range(len(columns[0])):
-        state, paid = subject.transform.update(state, *(None if x is None else x[t] for x in columns))
+        row: list[Any] = [None if x is None else x[t] for x in columns]
+        state, paid = subject.transform.update(state, *row)
         shaped.append(as_numpy(paid))
     return np.array(shaped)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 import numpy as np
 
@@ -40,5 +41,5 @@ def check_matching(matching: Matching, lengths: Iterable[int] = LENGTHS) -> None
     for N in wanted:
         seen[N] = matrix_of(matching, N)
         check_matrix(seen[N])
-    for N, later in zip(list(seen)[:-1], list(seen)[1:], strict=True):
-        check_end_blind(seen[N], seen[later])
+    for shorter, longer in pairwise(seen.values()):
+        check_end_blind(shorter, longer)

@@ -35,7 +35,7 @@ def check_own_memory(subject: Subject, stream: Stream, run: Run) -> None:
         *(None if x is None else subject.flags(x.copy()) for x in columns),
     ]
     for t in range(len(shaped)):
-        rows = [None if x is None else x[t] for x in lent]
+        rows: list[Any] = [None if x is None else x[t] for x in lent]
         state, paid = subject.transform.update(state, *rows)
         shaped[t] = as_numpy(paid)
         if getattr(getattr(paid, "flags", None), "writeable", True):

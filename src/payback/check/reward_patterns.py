@@ -13,6 +13,13 @@ from payback.check.stream import Stream
 Place = Literal["after every end", "at the start", "anywhere", "rarely"]
 """Where invalid rows stand."""
 
+
+def _environments(x: np.ndarray) -> np.ndarray:
+    """Return the number of each column: 0, 1, …, B − 1."""
+    B: int = x.shape[1]
+    return np.arange(B)
+
+
 KINDS: dict[str, Callable[[np.random.Generator, np.ndarray, np.ndarray], np.ndarray]] = {
     # Of the generator, normal rewards (T, B) and the steps (T, 1).
     "ones": lambda rng, x, t: np.ones_like(x),
@@ -20,7 +27,7 @@ KINDS: dict[str, Callable[[np.random.Generator, np.ndarray, np.ndarray], np.ndar
     "negative": lambda rng, x, t: -1 - np.abs(x),
     "first": lambda rng, x, t: np.where(t == 0, 1.0, 0 * x),
     "sparse": lambda rng, x, t: np.where(rng.random(x.shape) < 0.2, 1 + x, 0.0),
-    "columns": lambda rng, x, t: x * 10.0 ** np.arange(x.shape[1]),
+    "columns": lambda rng, x, t: x * 10.0 ** _environments(x),
     "tiny": lambda rng, x, t: 1e-9 * x,
     "minute": lambda rng, x, t: 1e-18 * x,
     "huge": lambda rng, x, t: 1e6 * x,
@@ -28,9 +35,9 @@ KINDS: dict[str, Callable[[np.random.Generator, np.ndarray, np.ndarray], np.ndar
     "mixed": lambda rng, x, t: x * 10.0 ** rng.integers(-6, 7, x.shape),
     "drifting": lambda rng, x, t: x + 0.5 * t / max(1, len(x) / 40) - 3,
     "fading": lambda rng, x, t: x * 10.0 ** -(t % 9),
-    "whole": lambda rng, x, t: (7.0 * t + 5 * np.arange(x.shape[1])) % 25 - 12,
-    "tenths": lambda rng, x, t: ((13.0 * t + np.arange(x.shape[1])) % 41 - 20) / 10,
-    "apart": lambda rng, x, t: x * 10.0 ** (6 * (np.arange(x.shape[1]) % 3)),
+    "whole": lambda rng, x, t: (7.0 * t + 5 * _environments(x)) % 25 - 12,
+    "tenths": lambda rng, x, t: ((13.0 * t + _environments(x)) % 41 - 20) / 10,
+    "apart": lambda rng, x, t: x * 10.0 ** (6 * (_environments(x) % 3)),
     "late": lambda rng, x, t: np.where(t < len(x) // 2, 0.01 * x, 100 + 10 * x),
 }
 
@@ -62,7 +69,7 @@ def with_events(stream: Stream, rng: np.random.Generator, share: float = 0.3) ->
 
 def with_invalid_rows(stream: Stream, rng: np.random.Generator, place: Place = "anywhere") -> Stream:
     """Insert invalid rows, holding rewards and ends that must not count."""
-    T, B = stream.dones.shape
+    T, B = len(stream.dones), stream.dones.shape[1]
     chance = np.full((T + 1, B), 0.25)
     if place == "after every end":
         chance = np.concatenate((np.zeros((1, B)), 0.9 * stream.dones))

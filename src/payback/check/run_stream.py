@@ -40,7 +40,8 @@ def step_through(
     T, B = stream.rewards.shape
     state = subject.init(B) if state is None else state
     states: list[State] = []
-    answers, copies, ended, debts = [], np.empty((T, B)), np.empty((T + 1, B)), np.empty((T + 1, B))
+    answers: list[Array] = []
+    copies, ended, debts = np.empty((T, B)), np.empty((T + 1, B)), np.empty((T + 1, B))
     owed = subject.transform.owed if endings and is_match(subject.transform) else None
     update, end_now = subject.transform.update, subject.ending(B)
     rewards: Array = subject.floats(stream.rewards)
@@ -78,11 +79,13 @@ class Way:
     def __init__(self, subject: Subject, stream: Stream) -> None:
         self.subject, self.stream = subject, stream
         columns = [subject.floats(stream.rewards), *map(subject.flags, (stream.dones, stream.valid, stream.settle))]
-        self.rows = [tuple(None if x is None else x[t] for x in columns) for t in range(len(stream.rewards))]
+        self.rows: list[tuple[Any, ...]] = [
+            tuple(None if x is None else x[t] for x in columns) for t in range(len(stream.rewards))
+        ]
 
     def paid_from(self, state: State) -> np.ndarray:
         """Return what is paid (T, B) from this state on."""
-        shaped = []
+        shaped: list[np.ndarray] = []
         for row in self.rows:
             state, paid = self.subject.transform.update(state, *row)
             shaped.append(as_numpy(paid))

@@ -39,9 +39,9 @@ class Stream:
 
     def followed_by(self, other: Stream) -> Stream:
         """Return this stream and then the other one."""
-        flags = []
+        flags: list[np.ndarray | None] = []
         for name, plain in (("valid", True), ("settle", False)):
-            both = [getattr(stream, name) for stream in (self, other)]
+            both: list[np.ndarray | None] = [getattr(stream, name) for stream in (self, other)]
             filled = [
                 np.full(s.dones.shape, plain) if f is None else f for s, f in zip((self, other), both, strict=True)
             ]
@@ -107,7 +107,7 @@ def one_episode(rewards: np.ndarray, name: str = "one episode") -> Stream:
 def continuations(environments: int, size: float) -> list[Stream]:
     """Return streams to go on with: other rewards, other lengths, other ends in every environment."""
     b = np.arange(environments)
-    result = []
+    result: list[Stream] = []
     for k, (first, apart, wave) in enumerate([(0, 0, 0.0), (1, 1, 1.0), (6, 2, -3.0)]):
         last = first + apart * ((b + k) % 3)
         t = np.arange(int(last.max()) + 1)[:, None]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from importlib import import_module
+from typing import Any, TypeGuard
 
 import numpy as np
 from array_api_compat import is_jax_namespace
@@ -59,7 +60,8 @@ class Subject:
 
     def ending(self, B: int) -> Callable[[State], np.ndarray]:
         """Return a function: what is paid, (B,), if all episodes end now, with no reward of their last step."""
-        nothing, now = self.floats(np.zeros(B)), self.flags(np.ones(B, dtype=bool))
+        nothing: Array = self.floats(np.zeros(B))
+        now: Any = self.flags(np.ones(B, dtype=bool))
         return lambda state: as_numpy(self.transform.update(state, nothing, now)[1])
 
 
@@ -68,16 +70,14 @@ def subject_of(transform: RewardTransform, example: Array, gamma: float) -> Subj
     finfo = namespace(example).finfo(example.dtype)
     precision = precision_of(float(finfo.eps), float(finfo.max))
     if is_jax_namespace(namespace(example)):
-        import jax
-
         # Stepping through uncompiled JAX code takes a hundred times as long.
-        transform = replace(transform, update=jax.jit(transform.update))
+        transform = replace(transform, update=import_module("jax").jit(transform.update))
     if precision == FLOAT64 and keeps_float32(lambda rewards: _pay(transform, example, rewards)):
         precision = FLOAT32
     return Subject(transform, example, gamma, precision)
 
 
-def is_match(transform: RewardTransform) -> bool:
+def is_match(transform: RewardTransform) -> TypeGuard[Match]:
     """Whether the transform says of itself that it repays: it then has γ, `owed` and `drop`."""
     return isinstance(transform, Match)
 
@@ -95,7 +95,7 @@ def as_numpy(x: Array) -> np.ndarray:
 def _pay(transform: RewardTransform, example: Array, rewards: np.ndarray) -> np.ndarray:
     """Step one environment through one episode."""
     xp = namespace(example)
-    state, shaped = transform.init(constant(xp, np.zeros(1), example)), []
+    state, shaped = transform.init(constant(xp, np.zeros(1), example)), list[float]()
     for t, reward in enumerate(rewards):
         done = xp.asarray(np.array([t == len(rewards) - 1]))
         state, paid = transform.update(state, constant(xp, np.array([reward]), example), done)

@@ -63,7 +63,7 @@ def check_transform(
 
 
 def _refuse_other_gamma(transform: RewardTransform, gamma: float) -> None:
-    if is_match(transform) and not np.isclose(transform.gamma, gamma, rtol=1e-12, atol=0):  # pyright: ignore
+    if is_match(transform) and not np.isclose(transform.gamma, gamma, rtol=1e-12, atol=0):
         raise LawBroken(
             f"wrong gamma: the transform repays at the interest of γ = {transform.gamma}, the learner discounts "
             f"with {gamma}; build it with the learner's",

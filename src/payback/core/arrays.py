@@ -31,6 +31,16 @@ def is_tuple(state: Any) -> bool:
     return isinstance(state, tuple)
 
 
+def is_list(state: Any) -> bool:
+    """Say whether a state is a list; no type guard, as in `is_tuple`."""
+    return isinstance(state, list)
+
+
+def is_dict(state: Any) -> bool:
+    """Say whether a state is a dict; no type guard, as in `is_tuple`."""
+    return isinstance(state, dict)
+
+
 def namespace(*arrays: Array) -> Any:
     """Return the array-API namespace the arrays share; refuse a mixture of libraries."""
     for x in arrays:

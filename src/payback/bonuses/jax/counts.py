@@ -1,5 +1,8 @@
 """Counted visits in tables of a fixed size, for JAX."""
 
+# JAX's array constructors take a dtype and a sharding without types.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

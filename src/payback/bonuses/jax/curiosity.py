@@ -1,10 +1,13 @@
 """The pure machine that RND and ICM share: read, pay, remember, learn."""
 
+# JAX's array constructors take a dtype without a type, and jax.tree.map does not type what it passes to its function.
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict, cast
 
 import jax
 import jax.numpy as jnp
@@ -124,7 +127,8 @@ class Curiosity:
         if self.learn_every:
             kept = jax.tree.map(lambda every, one: every.at[state.calls].set(one), state.kept, rows)
             state = state._replace(kept=kept, calls=state.calls + rows.valid.any())
-            state = jax.lax.cond(state.calls == self.learn_every, self._learn_kept, lambda same: same, state)
+            is_time = state.calls == self.learn_every
+            state = cast(CuriosityState, jax.lax.cond(is_time, self._learn_kept, lambda same: same, state))
         return state, paid
 
     def learn(

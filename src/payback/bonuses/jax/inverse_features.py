@@ -1,5 +1,8 @@
 """The Intrinsic Curiosity Module in JAX (Pathak, Agrawal, Efros, Darrell 2017)."""
 
+# JAX's array constructors take a dtype and a sharding without types.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from typing import Any, Unpack

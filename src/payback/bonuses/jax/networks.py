@@ -1,5 +1,8 @@
 """Multilayer perceptrons and Adam as pure functions, computing what Torch's do."""
 
+# JAX's array constructors take a dtype without a type, and jax.tree.map does not type what it passes to its function.
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import math

@@ -1,5 +1,8 @@
 """Random Network Distillation in JAX (Burda, Edwards, Storkey, Klimov 2018)."""
 
+# JAX's array constructors take a dtype and a sharding without types.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from typing import Unpack

@@ -1,5 +1,8 @@
 """The machine that all network bonuses share: read, pay, remember, learn, save. A bonus adds its `Method`."""
 
+# Torch's fork_rng, manual_seed, backward and Optimizer.step have parameters without types.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import os
@@ -76,12 +79,12 @@ class Curiosity:
         F = novelty if memory is None else memory.pay(novelty, obs, next_obs, valid)
         paid = self.alpha * (self._scale(F) if self.normalise else F)
         if valid is not None:
-            F, batch = F[valid], self._rows(batch, valid)
-            paid = np.where(valid, paid, 0.0)
-        self._scale.add(F)
+            batch, paid = self._rows(batch, valid), np.where(valid, paid, 0.0)
+        counted = F if valid is None else F[valid]
+        self._scale.add(counted)
         if self.whiten:
             self._whitening.add(batch[2])
-        if len(F) and self._learning.add(batch):
+        if len(counted) and self._learning.add(batch):
             for part in self._learning.draw(self.method.looks_back, self._actions is not None):
                 self._step(part)
         return paid

@@ -54,7 +54,8 @@ def E3B(  # noqa: N802  the method's name
         actions=actions,
         looks_back=True,
     )
-    return Curiosity(method, alpha=alpha, rate=rate, **{"normalise": True, **options})
+    chosen: Options = {"normalise": True, **options}
+    return Curiosity(method, alpha=alpha, rate=rate, **chosen)
 
 
 class Ellipsoid:

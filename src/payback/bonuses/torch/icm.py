@@ -51,7 +51,8 @@ def ICM(  # noqa: N802  the method's name
         actions=actions,
         looks_back=True,
     )
-    return Curiosity(method, alpha=alpha, rate=rate, **{"normalise": True, **options})
+    chosen: Options = {"normalise": True, **options}
+    return Curiosity(method, alpha=alpha, rate=rate, **chosen)
 
 
 def novelty(networks: nn.ModuleDict, x: torch.Tensor, a: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

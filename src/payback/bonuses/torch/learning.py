@@ -42,7 +42,7 @@ class Learning:
         x = torch.cat([call[0] for call in calls]) if looks_back else None
         a = torch.cat([call[1] for call in calls]) if acts else None
         y = torch.cat([call[2] for call in calls])
-        for rows in drawn.to(y.device).split(self._size):
+        for rows in torch.split(drawn.to(y.device), self._size):
             yield None if x is None else x[rows], None if a is None else a[rows], y[rows]
 
     def arrays(self) -> dict[str, np.ndarray]:

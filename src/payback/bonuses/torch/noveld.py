@@ -55,4 +55,5 @@ def NovelD(  # noqa: N802  the method's name
         memory=PerVisit("NovelD", key, lambda n: (n == 1).astype(np.float64)),
         looks_back=True,
     )
-    return Curiosity(method, alpha=alpha, rate=rate, **{"normalise": False, **options})
+    chosen: Options = {"normalise": False, **options}
+    return Curiosity(method, alpha=alpha, rate=rate, **chosen)

@@ -56,7 +56,8 @@ def RIDE(  # noqa: N802  the method's name
         actions=actions,
         looks_back=True,
     )
-    return Curiosity(method, alpha=alpha, rate=rate, **{"normalise": False, **options})
+    chosen: Options = {"normalise": False, **options}
+    return Curiosity(method, alpha=alpha, rate=rate, **chosen)
 
 
 def impact(networks: nn.ModuleDict, x: torch.Tensor, a: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -43,7 +43,8 @@ def RND(  # noqa: N802  the method's name
         return distillation(shape, width, latent, deeper)
 
     method = Method(name="RND", sizes=sizes, build=build, novelty=novelty, loss=loss)
-    return Curiosity(method, alpha=alpha, rate=rate, **{"normalise": True, **options})
+    chosen: Options = {"normalise": True, **options}
+    return Curiosity(method, alpha=alpha, rate=rate, **chosen)
 
 
 def distillation(shape: tuple[int, ...], width: int, latent: int, deeper: int = 2) -> nn.ModuleDict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -107,7 +107,7 @@ class Actions:
                 f"{name}: actions is the number of discrete actions, or a Discrete or Box space, "
                 f"got {type(actions).__name__}"
             )
-        self.size = int(n) if self.discrete else int(np.prod(shape or (1,)))
+        self.size = int(cast(Any, n)) if self.discrete else int(np.prod(shape or (1,)))
         self._name, self._device = name, device
         self._first = int(getattr(actions, "start", 0))
 
