@@ -160,6 +160,7 @@ def test_carry_is_refused_where_it_is_wrong(walk, distance):
         ShapeReward(walk(), distance, RAW["grm-1"], on_truncation="drop")
 
 
+@pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.integrations.ledger.ShapingWarning")
 def test_resets_in_mid_episode_drop_the_debt_and_count_it(walk, distance):
     envs = wrapped_vector(lambda: walk(0.0), AutoresetMode.DISABLED, distance, RAW["pbim"])
     envs.reset(seed=0)

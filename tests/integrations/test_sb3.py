@@ -195,6 +195,7 @@ class TestCheckShaping:
             self.learn(make_vec_env(walk, n_envs=3), CheckShaping())
 
 
+@pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.integrations.ledger.ShapingWarning")
 def test_the_shaping_state_travels_with_the_model(walk, distance, tmp_path):
     env = shaped_walks(walk, distance)
     model = PPO("MlpPolicy", env, gamma=GAMMA, n_steps=32, batch_size=96, n_epochs=1).learn(96)

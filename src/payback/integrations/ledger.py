@@ -12,7 +12,10 @@ import numpy as np
 from payback.core.arrays import all_finite
 from payback.core.state_io import load_state, save_state
 from payback.core.transform import Match, RewardTransform, drop, owed, raw_step
-from payback.core.validate import refuse_overflow
+from payback.core.validate import read_flags, refuse_overflow
+
+Mask = np.ndarray
+"""(B,) booleans."""
 
 
 class ShapingWarning(UserWarning):
@@ -21,6 +24,9 @@ class ShapingWarning(UserWarning):
 
 class Ledger:
     """Holds a transform's state for B environments, in float64: the debt grows as γ⁻ᵏ.
+
+    `bonus` is the intrinsic reward: if it has a method `reset(where)`, that is called with the (B,) mask of the
+    environments whose episode ended, after the last transition was rewarded, and at every reset.
 
     >>> import payback
     >>> ledger = Ledger(payback.match_at_end(0.5), 1)
@@ -31,7 +37,9 @@ class Ledger:
     (array([-6.]), array([0.]))
     """
 
-    def __init__(self, transform: RewardTransform, num_envs: int, on_truncation: str = "settle"):
+    def __init__(
+        self, transform: RewardTransform, num_envs: int, on_truncation: str = "settle", bonus: object | None = None
+    ):
         refuse_unknown(transform, on_truncation)
         self.transform = transform
         self.num_envs = num_envs
@@ -48,6 +56,7 @@ class Ledger:
         self.dropped = np.zeros(num_envs)
         """What those episodes owed, summed per environment."""
         self._said = False
+        self._clear_bonus: Callable[[Mask], None] | None = getattr(bonus, "reset", None)
         self._name, self._step = repr(transform), raw_step(transform)
         self._owed = transform.owed if isinstance(transform, Match) else None
 
@@ -65,24 +74,38 @@ class Ledger:
         the transform's raw step is taken.
         """
         self.steps += 1
-        done = terminated
-        if truncated is not None and self.settles:
-            done = truncated if terminated is None else terminated | truncated
+        ended = _either(terminated, truncated)
+        done = ended if self.settles else terminated
         if valid is not None:
             reward, done = np.where(valid, reward, 0.0), None if done is None else done & valid
             settle = None if settle is None else settle & valid
         if done is not None and not np.count_nonzero(done):
             done = None
-        self.state, shaped = self._step(np, self.state, reward, done, valid, settle)
+        state, shaped = self._step(np, self.state, reward, done, valid, settle)
         refuse_overflow(np, self._name, shaped)
-        if self._owed is None:
-            return shaped
-        self.owed = self.ending = self._owed(self.state)
-        if truncated is not None and not self.settles:
-            cut = truncated if terminated is None else truncated & ~terminated
-            if np.count_nonzero(cut):
-                self._forget(cut if valid is None else cut & valid)
+        self.state = state
+        if self._owed is not None:
+            self.owed = self.ending = self._owed(state)
+        if ended is not None:
+            self._end(ended if valid is None else ended & valid, terminated)
         return shaped
+
+    def _end(self, ended: Mask, terminated: Mask | None) -> None:
+        """Leave the debt of carried truncations to the bootstrapped value, and let the bonus begin anew."""
+        if not np.count_nonzero(ended):
+            return
+        if not self.settles and self._owed is not None:
+            self._forget(ended if terminated is None else ended & ~terminated)
+        if self._clear_bonus is not None:
+            self._clear_bonus(ended)
+
+    def abandon(self, ended: Mask | None) -> None:
+        """Close the episodes that ended in a step which could not be rewarded, because the bonus raised.
+
+        Their debts are dropped: a caller that goes on must not find them in the next episode.
+        """
+        if ended is not None:
+            self.reset(ended)
 
     def ends(self, terminated: np.ndarray, truncated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (terminated, truncated) as the learner must see them: never settle *and* bootstrap."""
@@ -98,8 +121,13 @@ class Ledger:
         where = np.ones(self.num_envs, dtype=bool) if where is None else where
         if self._owed is not None:
             dropped = self._forget(where)
-            self.drops += int(np.count_nonzero(dropped))
-            self.dropped += dropped
+            if np.count_nonzero(dropped):
+                if not self.drops:
+                    say_dropped(dropped, self.steps, stacklevel=4)
+                self.drops += int(np.count_nonzero(dropped))
+                self.dropped += dropped
+        if self._clear_bonus is not None:
+            self._clear_bonus(where)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to an NPZ file, to train on from it; see `payback.save_state`."""
@@ -115,6 +143,34 @@ class Ledger:
         self.state, dropped = drop(self.transform, self.state, where)
         self.owed = owed(self.transform, self.state)
         return dropped
+
+
+def _either(terminated: Mask | None, truncated: Mask | None) -> Mask | None:
+    if terminated is None or truncated is None:
+        return truncated if terminated is None else terminated
+    return terminated | truncated
+
+
+def read_end(what: str, flags: Any, num_envs: int) -> Mask:
+    """Return (B,) booleans; numbers other than 0 and 1 are refused, because a fraction is no answer."""
+    flags = np.asarray(flags)
+    if flags.dtype == np.bool_ and flags.shape == (num_envs,):
+        return flags
+    return read_flags("the environment", what, flags, np.zeros(num_envs))
+
+
+def say_dropped(dropped: np.ndarray, steps: int, stacklevel: int) -> None:
+    """Say that a debt was dropped, and where a time limit belongs; adapters do so once."""
+    k = int(np.flatnonzero(dropped)[0])
+    warnings.warn(
+        f"environment {k} was reset in mid-episode, after step {steps}, and its debt of {dropped[k]:.6g} was dropped: "
+        "that episode's bonus is not repaid and may change the optimal policy. If a time limit ends episodes, put it "
+        "inside the shaping (Gymnasium and SB3: wrap TimeLimit first, then shape; TorchRL: StepCounter before "
+        "ShapeReward, no max_frames_per_traj in the collector), so that the shaping sees the end. A second learn() "
+        "of SB3 resets too, once. `drops` goes on counting; this is said once",
+        ShapingWarning,
+        stacklevel=stacklevel,
+    )
 
 
 def say_time_limit(stacklevel: int) -> None:

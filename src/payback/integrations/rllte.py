@@ -19,6 +19,7 @@ import numpy as np
 from payback.core.chain import chain
 from payback.core.scaling import scale_by_rms
 from payback.core.transform import RewardTransform
+from payback.core.validate import read_flags
 from payback.integrations.host import host
 from payback.integrations.ledger import Ledger, read_intrinsic
 
@@ -38,7 +39,7 @@ class ShapedRollout(NamedTuple):
     truncated: torch.Tensor
     """With "carry", the steps at which the learner bootstraps."""
     intrinsic: torch.Tensor
-    """F as the module gave it, 0 in rows that are no transition."""
+    """F as the module gave it, 0 in invalid rows."""
 
 
 class ShapeRollouts:
@@ -56,8 +57,8 @@ class ShapeRollouts:
 
     def shape(self, samples: dict[str, torch.Tensor], valid: torch.Tensor | None = None) -> ShapedRollout:
         """Reward a rollout and shape it; `valid` (T, B) is False in autoreset rows, which pay and teach nothing."""
-        terminated, truncated = (_flags(samples[key]) for key in ("terminateds", "truncateds"))
-        rows = None if valid is None else _flags(valid)
+        terminated, truncated = (_flags(key, samples[key]) for key in ("terminateds", "truncateds"))
+        rows = None if valid is None else _flags("valid", valid)
         F = self._intrinsic(samples if rows is None else _without(samples, rows)).detach().cpu().double().numpy()
         shaped = np.empty(F.shape)
         for t in range(len(F)):
@@ -93,8 +94,9 @@ def refuse_look_ahead(module: Any) -> None:
         )
 
 
-def _flags(values: torch.Tensor) -> np.ndarray:
-    return torch.as_tensor(values).cpu().numpy().astype(bool)
+def _flags(what: str, values: torch.Tensor) -> np.ndarray:
+    flags = torch.as_tensor(values).cpu().numpy()
+    return read_flags("ShapeRollouts", what, flags, flags)
 
 
 def _without(samples: dict[str, torch.Tensor], valid: np.ndarray) -> dict[str, torch.Tensor]:

@@ -14,6 +14,7 @@ import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import numpy as np
 
 from payback.core.transform import Match, RewardTransform
 from payback.integrations.host import host
-from payback.integrations.ledger import Ledger, ShapingWarning, ask, read_intrinsic
+from payback.integrations.ledger import Ledger, ShapingWarning, ask, read_end, read_intrinsic
 from payback.integrations.observed_debt import space_with_debt, with_debt
 
 with host("Stable-Baselines3", "pip install 'payback[sb3]'"):
@@ -31,7 +32,11 @@ with host("Stable-Baselines3", "pip install 'payback[sb3]'"):
     from stable_baselines3.her import HerReplayBuffer
 
 Source = Callable[[Any, Any, Any, list[dict[str, Any]]], Any] | str
-"""(obs, actions, next_obs, infos) → (B,) on batches, `infos` being SB3's list; or the name of an info key."""
+"""(obs, actions, next_obs, infos) → (B,) on batches, `infos` being SB3's list; or the name of an info key.
+
+The callable gets copies of the arrays, and is told that an episode is over by `reset(where)`, a (B,) mask, if it has
+that method.
+"""
 
 STATE = "shaping.npz"
 """The shaping state's name inside a saved model's zip file."""
@@ -55,14 +60,15 @@ class ShapeVecReward(VecEnvWrapper):
         event: Source | None = None,
     ):
         super().__init__(venv, space_with_debt(venv.observation_space) if observe_debt else None)
-        self.ledger = Ledger(transform, venv.num_envs, on_truncation)
+        self.ledger = Ledger(transform, venv.num_envs, on_truncation, intrinsic)
         self._intrinsic, self._event, self._observe = intrinsic, event, observe_debt
         self._obs: Any = None
         self._actions: Any = None
 
     def reset(self) -> Any:
         """Reset all environments; the debts of open episodes are dropped and counted."""
-        obs = self._obs = self.venv.reset()
+        obs = self.venv.reset()
+        self._obs = _copy(obs)
         self.ledger.reset()
         return with_debt(obs, self.ledger.owed) if self._observe else obs
 
@@ -74,14 +80,20 @@ class ShapeVecReward(VecEnvWrapper):
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Step all environments; the reward is r_t + F'_t."""
         obs, reward, done, infos = self.venv.step_wait()
+        done = read_end("done", done, self.num_envs)
         ended, terminated, truncated = [], None, None
         if True in done.tolist():
             ended = np.flatnonzero(done).tolist()
             terminated, truncated = _split(done, infos, ended)
-        F = self._read(self._intrinsic, obs, infos, ended)
-        event = None if self._event is None else self._read(self._event, obs, infos, ended).astype(bool)
-        shaped = self.ledger.step(F, terminated, truncated, None, event)
-        self._obs = obs
+        before, self._obs = self._obs, _copy(obs)
+        try:
+            F = self._read(self._intrinsic, before, infos, ended)
+            event = None if self._event is None else self._read(self._event, before, infos, ended)
+            event = None if event is None else read_end("event", event, self.num_envs)
+            shaped = self.ledger.step(F, terminated, truncated, None, event)
+        except Exception:
+            self.ledger.abandon(done if ended else None)
+            raise
         cut = [False] * len(infos) if truncated is None else truncated.tolist()
         _record(infos, reward.tolist(), F.tolist(), shaped.tolist(), self.ledger.ending.tolist(), cut)
         if terminated is not None and truncated is not None:
@@ -95,7 +107,7 @@ class ShapeVecReward(VecEnvWrapper):
             obs = with_debt(obs, self.ledger.owed)
         return obs, (reward + shaped).astype(reward.dtype), done, infos
 
-    def _read(self, source: Source, obs: Any, infos: list[dict[str, Any]], ended: list[int]) -> np.ndarray:
+    def _read(self, source: Source, before: Any, infos: list[dict[str, Any]], ended: list[int]) -> np.ndarray:
         step = self.ledger.steps
         if isinstance(source, str):
             for k, info in enumerate(infos):
@@ -103,8 +115,12 @@ class ShapeVecReward(VecEnvWrapper):
                     raise KeyError(f"info has no {source!r} for environment {k} at step {step}")
             values = [info[source] for info in infos]
         else:
-            next_obs = _with_terminal(obs, infos, ended) if ended else obs
-            values = ask(source, self.num_envs, step, self._obs, self._actions, next_obs, infos)
+            # Copies: what the callable changes in them changes nothing that the learner reads.
+            own = [dict(info) for info in infos]
+            for k in ended:
+                own[k]["terminal_observation"] = _copy(infos[k]["terminal_observation"])
+            next_obs = _with_terminal(self._obs, own, ended) if ended else self._obs
+            values = ask(source, self.num_envs, step, before, _copy(self._actions), next_obs, own)
         return read_intrinsic(values, self.num_envs, step)
 
 
@@ -204,6 +220,10 @@ def _record(infos: list[dict[str, Any]], *columns: list[Any]) -> None:
     for info, extrinsic, intrinsic, shaped, owed, truncated in zip(infos, *columns, strict=True):
         info["extrinsic"], info["intrinsic"], info["shaped"] = extrinsic, intrinsic, shaped
         info["owed"], info["truncated"] = owed, truncated
+
+
+def _copy(x: Any) -> Any:
+    return x.copy() if isinstance(x, np.ndarray) else deepcopy(x)
 
 
 def _with_terminal(obs: Any, infos: list[dict[str, Any]], ended: list[int]) -> Any:

@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from payback.core.transform import Match, RewardTransform, drop, owed
+from payback.core.validate import read_flags
 from payback.integrations.host import host
-from payback.integrations.ledger import refuse_unknown, say_time_limit
+from payback.integrations.ledger import refuse_unknown, say_dropped, say_time_limit
 
 with host("TorchRL", "pip install 'payback[torchrl]'"):
     import torch
@@ -70,8 +71,9 @@ class ShapeReward(Transform):
     def _step(self, tensordict: TensorDictBase, next_tensordict: TensorDictBase) -> TensorDictBase:
         batch = next_tensordict.batch_size
         reward, F = next_tensordict.get("reward"), self._read_intrinsic(next_tensordict)
-        terminated = next_tensordict.get("terminated").reshape(-1)
-        truncated = next_tensordict.get("truncated", torch.zeros_like(terminated)).reshape(-1)
+        terminated = _flags("terminated", next_tensordict.get("terminated"))
+        truncated = next_tensordict.get("truncated", None)
+        truncated = torch.zeros_like(terminated) if truncated is None else _flags("truncated", truncated)
         valid, event = (
             None if flags is None else flags.reshape(-1)
             for flags in (tensordict.get("_step", None), next_tensordict.get(self.event_key or "_event", None))
@@ -95,7 +97,10 @@ class ShapeReward(Transform):
         mask = torch.ones(n, dtype=torch.bool, device=self.drops.device) if mask is None else mask.reshape(-1)
         # TorchRL hands in no loans when all environments are reset: what was open is remembered to be counted.
         if self._open is not None and len(self._open) == n:
-            self.drops += torch.count_nonzero(self._open * mask)
+            dropped = self._open * mask
+            if not int(self.drops) and bool(dropped.any()):
+                say_dropped(dropped.cpu().numpy(), self.steps, stacklevel=6)
+            self.drops += torch.count_nonzero(dropped)
         state = self._state(tensordict) if "loans" in tensordict else self._fresh(n)
         if isinstance(self.shaping, Match):
             state, _ = drop(self.shaping, state, mask)
@@ -209,6 +214,11 @@ class ShapeReward(Transform):
         for key in ("reward", "extrinsic_reward", "shaped_reward"):
             reward_spec[key] = Unbounded(spec.shape, device=spec.device, dtype=spec.dtype)
         return reward_spec
+
+
+def _flags(what: str, flags: torch.Tensor) -> torch.Tensor:
+    flags = flags.reshape(-1)
+    return flags if flags.dtype == torch.bool else read_flags("ShapeReward", what, flags, flags)
 
 
 def _leaves(state: Any) -> Iterator[torch.Tensor]:
