@@ -55,7 +55,7 @@ def test_gymnasium_vector():
 def test_nothing_is_said_of_a_first_reset_of_a_reset_after_an_end_nor_of_close():
     with warnings.catch_warnings():
         warnings.simplefilter("error", ShapingWarning)
-        env = ShapeReward(Corridor(3), "bonus", payback.match_at_end(GAMMA))
+        env = ShapeReward(Corridor(3), "bonus", payback.match_at_end(GAMMA), learner_gamma=GAMMA)
         play(env, steps=10)
         env.close()
 

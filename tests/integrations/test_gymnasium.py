@@ -139,7 +139,7 @@ def test_the_intrinsic_reward_sees_true_transitions_and_the_mean_counts_them(wal
 
 
 def test_settle_reports_the_time_limit_as_terminal_and_says_so_once(walk, distance):
-    envs = wrapped_vector(lambda: walk(0.0), AutoresetMode.SAME_STEP, distance, RAW["grm-3"])
+    envs = wrapped_vector(lambda: walk(0.0), AutoresetMode.SAME_STEP, distance, RAW["grm-3"], learner_gamma=GAMMA)
     with pytest.warns(ShapingWarning, match="time limit is now part of the task") as said:
         steps = list(drive(envs, AutoresetMode.SAME_STEP, steps=30))
     for t, step in enumerate(steps, start=1):

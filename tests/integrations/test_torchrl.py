@@ -122,7 +122,7 @@ def test_carry_leaves_the_debt_to_the_bootstrap(walks):
 
 
 def test_settle_says_so_once(walks):
-    env = walks(TRANSFORMS["grm-3"])
+    env = walks(TRANSFORMS["grm-3"], learner_gamma=GAMMA)
     with pytest.warns(ShapingWarning, match="time limit is now part of the task") as said:
         env.rollout(30, break_when_any_done=False)
     assert len([w for w in said if w.category is ShapingWarning]) == 1

@@ -23,11 +23,14 @@ from payback.core.transform import RewardTransform
 from payback.integrations.host import host
 from payback.integrations.ledger import Ledger, ask, read_end, read_intrinsic
 from payback.integrations.observed_debt import space_with_debt, with_debt
+from payback.integrations.wiring import check_wiring
 
 with host("Gymnasium", "pip install 'payback[gymnasium]'"):
     import gymnasium as gym
     from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
     from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
+
+__all__ = ["ShapeReward", "ShapeVectorReward", "Source", "check_wiring"]
 
 Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
 """(obs, action, next_obs, info) → (B,) on batches, or the name of an info key.
@@ -43,8 +46,9 @@ class ShapeVectorReward(VectorWrapper):
 
     `on_truncation="settle"` collects the debt at a time limit and reports the step as terminated; "carry" leaves the
     debt to the bootstrapped value. `observe_debt` adds the debt to the observation. `event`, like `intrinsic` a
-    callable or an info key, flags the steps at which `match_when` repays. `ledger` has the debts: `ledger.owed`,
-    `ledger.drops` (episodes reset before their end), `ledger.save(path)`, `ledger.load(path)`.
+    callable or an info key, flags the steps at which `match_when` repays. `learner_gamma`, the learner's own discount,
+    is compared with the transform's; another one is refused. `ledger` has the debts: `ledger.owed`, `ledger.drops`
+    (episodes reset before their end), `ledger.save(path)`, `ledger.load(path)`.
     """
 
     def __init__(
@@ -55,11 +59,12 @@ class ShapeVectorReward(VectorWrapper):
         on_truncation: str = "settle",
         observe_debt: bool = False,
         event: Source | None = None,
+        learner_gamma: float | None = None,
     ):
         super().__init__(env)
         self._mode = _autoreset_mode(env)
         self._intrinsic, self._event, self._observe = intrinsic, event, observe_debt
-        self.ledger = Ledger(transform, env.num_envs, on_truncation, intrinsic)
+        self.ledger = Ledger(transform, env.num_envs, on_truncation, intrinsic, learner_gamma)
         if observe_debt:
             self.single_observation_space = space_with_debt(env.single_observation_space)
             self.observation_space = batch_space(self.single_observation_space, env.num_envs)
@@ -156,10 +161,11 @@ class ShapeReward(gym.Wrapper):
         on_truncation: str = "settle",
         observe_debt: bool = False,
         event: Source | None = None,
+        learner_gamma: float | None = None,
     ):
         super().__init__(env)
         self._one = _BatchOfOne(env)
-        self._batch = ShapeVectorReward(self._one, intrinsic, transform, on_truncation, False, event)
+        self._batch = ShapeVectorReward(self._one, intrinsic, transform, on_truncation, False, event, learner_gamma)
         self._observe = observe_debt
         self.ledger = self._batch.ledger
         if observe_debt:

@@ -12,14 +12,25 @@ import numpy as np
 from payback.core.arrays import all_finite
 from payback.core.state_io import load_state, save_state
 from payback.core.transform import Match, RewardTransform, drop, owed, raw_step
-from payback.core.validate import read_flags, refuse_overflow
+from payback.core.validate import read_flags, read_gamma, refuse_overflow
+from payback.integrations.shaping_warning import ShapingWarning
+from payback.integrations.watch import Watch
+
+__all__ = [
+    "Ledger",
+    "ShapingWarning",
+    "ask",
+    "confirm_gamma",
+    "read_end",
+    "read_intrinsic",
+    "refuse_unknown",
+    "say_dropped",
+    "say_time_limit",
+    "say_unconfirmed",
+]
 
 Mask = np.ndarray
 """(B,) booleans."""
-
-
-class ShapingWarning(UserWarning):
-    """Something about the shaped task that its user should know."""
 
 
 class Ledger:
@@ -38,9 +49,16 @@ class Ledger:
     """
 
     def __init__(
-        self, transform: RewardTransform, num_envs: int, on_truncation: str = "settle", bonus: object | None = None
+        self,
+        transform: RewardTransform,
+        num_envs: int,
+        on_truncation: str = "settle",
+        bonus: object | None = None,
+        learner_gamma: float | None = None,
     ):
         refuse_unknown(transform, on_truncation)
+        self.confirmed = confirm_gamma(transform, learner_gamma)
+        """Whether the learner's γ is known to be the transform's; where it is not, the first end says so."""
         self.transform = transform
         self.num_envs = num_envs
         self.settles = on_truncation == "settle"
@@ -59,6 +77,8 @@ class Ledger:
         self._clear_bonus: Callable[[Mask], None] | None = getattr(bonus, "reset", None)
         self._name, self._step = repr(transform), raw_step(transform)
         self._owed = transform.owed if isinstance(transform, Match) else None
+        self.watch = Watch(transform.gamma, num_envs) if isinstance(transform, Match) else None
+        """Counts the finished episodes whose shaped rewards do not cancel, and warns of the first."""
 
     def step(
         self,
@@ -86,6 +106,8 @@ class Ledger:
         self.state = state
         if self._owed is not None:
             self.owed = self.ending = self._owed(state)
+        if self.watch is not None:
+            self.watch.add(shaped, valid)
         if ended is not None:
             self._end(ended if valid is None else ended & valid, terminated)
         return shaped
@@ -94,8 +116,16 @@ class Ledger:
         """Leave the debt of carried truncations to the bootstrapped value, and let the bonus begin anew."""
         if not np.count_nonzero(ended):
             return
-        if not self.settles and self._owed is not None:
-            self._forget(ended if terminated is None else ended & ~terminated)
+        if not self.confirmed:
+            self.confirmed = True
+            say_unconfirmed(self.transform, stacklevel=5)
+        if not self.settles:
+            carried = ended if terminated is None else ended & ~terminated
+            self.forget(carried)
+            if self.watch is not None:
+                self.watch.end(carried, judged=False)
+        if self.watch is not None:
+            self.watch.end(ended, judged=True)
         if self._clear_bonus is not None:
             self._clear_bonus(ended)
 
@@ -119,13 +149,14 @@ class Ledger:
     def reset(self, where: np.ndarray | None = None) -> None:
         """Start new episodes in the environments `where`, or all; debts in mid-episode are dropped and counted."""
         where = np.ones(self.num_envs, dtype=bool) if where is None else where
-        if self._owed is not None:
-            dropped = self._forget(where)
-            if np.count_nonzero(dropped):
-                if not self.drops:
-                    say_dropped(dropped, self.steps, stacklevel=4)
-                self.drops += int(np.count_nonzero(dropped))
-                self.dropped += dropped
+        dropped = self.forget(where)
+        if self.watch is not None:
+            self.watch.end(where, judged=False)
+        if np.count_nonzero(dropped):
+            if not self.drops:
+                say_dropped(dropped, self.steps, stacklevel=4)
+            self.drops += int(np.count_nonzero(dropped))
+            self.dropped = self.dropped + dropped
         if self._clear_bonus is not None:
             self._clear_bonus(where)
 
@@ -139,10 +170,36 @@ class Ledger:
         if self._owed is not None:
             self.owed = self.ending = self._owed(self.state)
 
-    def _forget(self, where: np.ndarray) -> np.ndarray:
+    def forget(self, where: Mask) -> np.ndarray:
+        """Drop the debts of the environments `where`, without counting them, and return them: (B,)."""
+        if self._owed is None:
+            return np.zeros(self.num_envs)
         self.state, dropped = drop(self.transform, self.state, where)
         self.owed = owed(self.transform, self.state)
         return dropped
+
+
+def confirm_gamma(transform: RewardTransform, learner_gamma: float | None) -> bool:
+    """Say whether the learner's γ is known to be the one that loans are repaid with; refuse another one."""
+    if not isinstance(transform, Match):
+        return True
+    if learner_gamma is not None and read_gamma(learner_gamma) != transform.gamma:
+        raise ValueError(
+            f"the learner discounts with gamma {learner_gamma}, the loans are repaid with gamma {transform.gamma}: "
+            "they would not cancel; give both the same"
+        )
+    return learner_gamma is not None
+
+
+def say_unconfirmed(transform: RewardTransform, stacklevel: int) -> None:
+    """Say that nobody compared the learner's γ with the transform's; adapters do so once, at the first end."""
+    gamma = transform.gamma if isinstance(transform, Match) else None
+    warnings.warn(
+        f"the learner's discount was never confirmed: loans are repaid with gamma {gamma} and cancel only for a "
+        f"learner with the same; say so with learner_gamma=… (in SB3, or train with the callback CheckShaping())",
+        ShapingWarning,
+        stacklevel=stacklevel,
+    )
 
 
 def _either(terminated: Mask | None, truncated: Mask | None) -> Mask | None:

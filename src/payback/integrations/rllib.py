@@ -151,6 +151,7 @@ class ShapeReward(RLlibCallback):
             B = env_runner.num_envs
             self._bonuses = BonusPerEnvironment(self.intrinsic, B)
             self.ledger = env_runner.shaping = Ledger(self.transform, B, self.on_truncation, self._bonuses)
+            self.ledger.confirmed = True  # by on_algorithm_init
             self.ledger.state = with_centers(self.ledger.state, getattr(env_runner, "shaping_means", []))
             self._returns = np.zeros(env_runner.num_envs)
         return self.ledger

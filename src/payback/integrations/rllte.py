@@ -46,14 +46,23 @@ class ShapeRollouts:
     """Turns rllte's reward module and a transform into shaped rewards for one rollout after another.
 
     `scale` divides F by its root mean square so far (`scale_by_rms`), in the place of the module's own normalisation.
+    `learner_gamma` is compared with the transform's.
     Call `watch` of the module itself where it has one. `ledger` has the debts.
     """
 
-    def __init__(self, module: Any, transform: RewardTransform, on_truncation: str = "settle", scale: bool = True):
+    def __init__(
+        self,
+        module: Any,
+        transform: RewardTransform,
+        on_truncation: str = "settle",
+        scale: bool = True,
+        learner_gamma: float | None = None,
+    ):
         refuse_look_ahead(module)
         module.rwd_norm_type, module.rwd_norm = "none", None
         self.module = module
-        self.ledger = Ledger(chain(scale_by_rms(), transform) if scale else transform, module.n_envs, on_truncation)
+        scaled = chain(scale_by_rms(), transform) if scale else transform
+        self.ledger = Ledger(scaled, module.n_envs, on_truncation, learner_gamma=learner_gamma)
 
     def shape(self, samples: dict[str, torch.Tensor], valid: torch.Tensor | None = None) -> ShapedRollout:
         """Reward a rollout and shape it; `valid` (T, B) is False in autoreset rows, which pay and teach nothing."""

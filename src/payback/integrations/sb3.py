@@ -38,6 +38,8 @@ The callable gets copies of the arrays, and is told that an episode is over by `
 that method.
 """
 
+ROUNDING = 1e-5
+"""How far a float32 reward may lie from what was paid, relatively."""
 STATE = "shaping.npz"
 """The shaping state's name inside a saved model's zip file."""
 
@@ -47,7 +49,8 @@ class ShapeVecReward(VecEnvWrapper):
 
     `on_truncation="settle"` collects the debt at a time limit and takes `TimeLimit.truncated` back, so that no learner
     bootstraps past it; "carry" leaves the debt to the bootstrapped value. `observe_debt` adds the debt to the
-    observation. `event` flags the steps at which `match_when` repays. `ledger` has the debts.
+    observation. `event` flags the steps at which `match_when` repays. `learner_gamma` is compared with the
+    transform's; the callback CheckShaping does so too. `ledger` has the debts.
     """
 
     def __init__(
@@ -58,9 +61,10 @@ class ShapeVecReward(VecEnvWrapper):
         on_truncation: str = "settle",
         observe_debt: bool = False,
         event: Source | None = None,
+        learner_gamma: float | None = None,
     ):
         super().__init__(venv, space_with_debt(venv.observation_space) if observe_debt else None)
-        self.ledger = Ledger(transform, venv.num_envs, on_truncation, intrinsic)
+        self.ledger = Ledger(transform, venv.num_envs, on_truncation, intrinsic, learner_gamma)
         self._intrinsic, self._event, self._observe = intrinsic, event, observe_debt
         self._obs: Any = None
         self._actions: Any = None
@@ -125,24 +129,42 @@ class ShapeVecReward(VecEnvWrapper):
 
 
 class CheckShaping(BaseCallback):
-    """Check, when training starts, what the wrapper cannot see: the learner's γ and what is wrapped around it.
+    """Check what the wrapper cannot see: the learner's γ, what is wrapped around, and the reward that comes out of it.
 
-    Refuses another γ than the transform's, a VecNormalize outside that scales and clips rewards, and a replay buffer
-    that relabels them. `strict=False` warns and goes on.
+    Refuses, when training starts, another γ than the transform's (of every shaping in the stack), a VecNormalize
+    outside that scales and clips rewards, and a replay buffer that relabels them; and at any step a reward that is not
+    the r_t + F'_t that the shaping paid. `strict=False` warns and goes on.
     """
 
     def __init__(self, strict: bool = True):
         super().__init__()
         self.strict = strict
+        self._found = False
 
     def _on_training_start(self) -> None:
         for problem in _problems(self.model, self.training_env):
-            if self.strict:
-                raise ValueError(f"{problem}; to go on all the same use CheckShaping(strict=False)")
-            warnings.warn(problem, ShapingWarning, stacklevel=2)
+            self._tell(problem)
 
     def _on_step(self) -> bool:
+        rewards, infos = self.locals.get("rewards"), self.locals.get("infos")
+        if not self._found and rewards is not None and infos is not None:
+            for k, (reward, info) in enumerate(zip(rewards.tolist(), infos, strict=True)):
+                extrinsic, shaped = info["extrinsic"], info["shaped"]
+                if abs(reward - extrinsic - shaped) > ROUNDING * (abs(extrinsic) + abs(shaped)) + 1e-12:
+                    self._found = True
+                    names = ", ".join(type(wrapper).__name__ for wrapper in find_shaping(self.training_env)[1])
+                    self._tell(
+                        f"the shaping paid {extrinsic + shaped:.6g} to environment {k}, but the learner is given "
+                        f"{reward:.6g}, because a wrapper outside ({names or 'the host'}) changes rewards: loans and "
+                        "repayments no longer cancel; put it inside ShapeVecReward"
+                    )
+                    break
         return True
+
+    def _tell(self, problem: str) -> None:
+        if self.strict:
+            raise ValueError(f"{problem}; to go on all the same use CheckShaping(strict=False)")
+        warnings.warn(problem, ShapingWarning, stacklevel=3)
 
 
 def save_model(model: BaseAlgorithm, path: str | Path) -> None:
@@ -184,15 +206,32 @@ def find_shaping(env: VecEnv | None) -> tuple[ShapeVecReward, list[VecEnvWrapper
     raise ValueError("there is no ShapeVecReward among the environment's wrappers; wrap it before making the model")
 
 
+def _shapings(env: VecEnv) -> tuple[list[ShapeVecReward], list[VecEnvWrapper]]:
+    """Return every shaping wrapper in `env`, the outermost first, and the wrappers outside the innermost."""
+    found, outside, inner = [], [], env
+    while True:
+        shaping, between = find_shaping(inner)
+        found.append(shaping)
+        outside += between
+        inner = shaping.venv
+        try:
+            find_shaping(inner)
+        except ValueError:
+            return found, outside
+
+
 def _problems(model: BaseAlgorithm, env: VecEnv) -> list[str]:
-    shaping, outside = find_shaping(env)
-    transform, problems = shaping.ledger.transform, []
-    gamma = transform.gamma if isinstance(transform, Match) else model.gamma  # type: ignore[attr-defined]
-    if model.gamma != gamma:  # type: ignore[attr-defined]
-        problems.append(
-            f"the learner discounts with gamma {model.gamma}, the loans are repaid with gamma {gamma}: "  # type: ignore[attr-defined]
-            "they would not cancel; give both the same"
-        )
+    problems = []
+    shapings, outside = _shapings(env)
+    for shaping in shapings:
+        shaping.ledger.confirmed = True
+        transform = shaping.ledger.transform
+        gamma = transform.gamma if isinstance(transform, Match) else model.gamma  # type: ignore[attr-defined]
+        if model.gamma != gamma:  # type: ignore[attr-defined]
+            problems.append(
+                f"the learner discounts with gamma {model.gamma}, the loans are repaid with gamma {gamma}: "  # type: ignore[attr-defined]
+                "they would not cancel; give both the same"
+            )
     if any(isinstance(wrapper, VecNormalize) and wrapper.norm_reward for wrapper in outside):
         problems.append(
             "VecNormalize outside the shaping divides and clips shaped rewards by a drifting scale, so loans and "

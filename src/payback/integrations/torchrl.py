@@ -19,7 +19,7 @@ from typing import Any
 from payback.core.transform import Match, RewardTransform, drop, owed
 from payback.core.validate import read_flags
 from payback.integrations.host import host
-from payback.integrations.ledger import refuse_unknown, say_dropped, say_time_limit
+from payback.integrations.ledger import confirm_gamma, refuse_unknown, say_dropped, say_time_limit, say_unconfirmed
 
 with host("TorchRL", "pip install 'payback[torchrl]'"):
     import torch
@@ -33,8 +33,8 @@ class ShapeReward(Transform):
 
     `on_truncation="settle"` collects the debt at a time limit and reports the step as terminated; "carry" leaves the
     debt to the bootstrapped value, which can be exact only if it reads `debt`. `event_key` names a boolean entry that
-    flags the steps at which `match_when` repays. F̄ learns until `frozen` is set: not by train() and eval(), as
-    TransformedEnv puts every transform in evaluation mode.
+    flags the steps at which `match_when` repays. `learner_gamma` is compared with the transform's. F̄ learns until
+    `frozen` is set: not by train() and eval(), as TransformedEnv puts every transform in evaluation mode.
     """
 
     drops: torch.Tensor
@@ -46,12 +46,15 @@ class ShapeReward(Transform):
         intrinsic_key: str = "intrinsic_reward",
         on_truncation: str = "settle",
         event_key: str | None = None,
+        learner_gamma: float | None = None,
     ):
         refuse_unknown(transform, on_truncation)
+        confirmed = confirm_gamma(transform, learner_gamma)
         super().__init__(in_keys=["reward", intrinsic_key], out_keys=["reward"])
         self.shaping, self.intrinsic_key, self.event_key = transform, intrinsic_key, event_key
         self.settles = on_truncation == "settle"
         self.steps = 0
+        self.confirmed = confirmed
         self.frozen = self._said = False
         self._open: torch.Tensor | None = None
         # What does not grow with the number of environments is shared by them: F̄.
@@ -84,6 +87,9 @@ class ShapeReward(Transform):
         debt = self._owed(state)
         if not self.settles and isinstance(self.shaping, Match):
             state, _ = drop(self.shaping, state, truncated & ~terminated)
+        if not self.confirmed and bool((terminated | truncated).any()):
+            self.confirmed = True
+            say_unconfirmed(self.shaping, stacklevel=5)
         self._put(next_tensordict, state, debt, truncated)
         paid = shaped.reshape(*batch, 1).to(reward.dtype)
         next_tensordict.update({"extrinsic_reward": reward, "shaped_reward": paid, "reward": reward + paid})
