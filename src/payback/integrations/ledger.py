@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -23,6 +23,7 @@ __all__ = [
     "confirm_gamma",
     "read_end",
     "read_intrinsic",
+    "refuse_too_large",
     "refuse_unknown",
     "say_dropped",
     "say_time_limit",
@@ -69,6 +70,9 @@ class Ledger:
         """The same before a truncated episode's debt was left to the bootstrapped value."""
         self.steps = 0
         """Steps taken so far."""
+        self.largest: float | None = None
+        """The largest number that the learner's dtype holds, where that is not float64."""
+        self._began = np.zeros(num_envs, dtype=np.int64)
         self.drops = 0
         """Episodes that were reset before they ended, with a debt."""
         self.dropped = np.zeros(num_envs)
@@ -103,6 +107,9 @@ class Ledger:
             done = None
         state, shaped = self._step(np, self.state, reward, done, valid, settle)
         refuse_overflow(np, self._name, shaped)
+        if self.largest is not None and max(map(abs, shaped.tolist())) > self.largest:
+            k = int(np.argmax(np.abs(shaped)))
+            refuse_too_large(float(shaped[k]), k, self.steps - int(self._began[k]))
         self.state = state
         if self._owed is not None:
             self.owed = self.ending = self._owed(state)
@@ -116,6 +123,7 @@ class Ledger:
         """Leave the debt of carried truncations to the bootstrapped value, and let the bonus begin anew."""
         if not np.count_nonzero(ended):
             return
+        self._began[ended] = self.steps
         if not self.confirmed:
             self.confirmed = True
             say_unconfirmed(self.transform, stacklevel=5)
@@ -150,6 +158,7 @@ class Ledger:
         """Start new episodes in the environments `where`, or all; debts in mid-episode are dropped and counted."""
         where = np.ones(self.num_envs, dtype=bool) if where is None else where
         dropped = self.forget(where)
+        self._began[where] = self.steps
         if self.watch is not None:
             self.watch.end(where, judged=False)
         if np.count_nonzero(dropped):
@@ -189,6 +198,15 @@ def confirm_gamma(transform: RewardTransform, learner_gamma: float | None) -> bo
             "they would not cancel; give both the same"
         )
     return learner_gamma is not None
+
+
+def refuse_too_large(shaped: float, environment: int, length: int) -> NoReturn:
+    """Raise on a settlement that float32, in which the host pays, cannot hold."""
+    raise OverflowError(
+        f"environment {environment} is to be paid {shaped:.3g} at step {length} of its episode, which the learner's "
+        "float32 cannot hold: the interest has grown too large; repay sooner, with grm and a shorter delay, end "
+        "episodes earlier, or scale the bonus down"
+    )
 
 
 def say_unconfirmed(transform: RewardTransform, stacklevel: int) -> None:

@@ -65,6 +65,7 @@ class ShapeVecReward(VecEnvWrapper):
     ):
         super().__init__(venv, space_with_debt(venv.observation_space) if observe_debt else None)
         self.ledger = Ledger(transform, venv.num_envs, on_truncation, intrinsic, learner_gamma)
+        self.ledger.largest = float(np.finfo(np.float32).max)
         self._intrinsic, self._event, self._observe = intrinsic, event, observe_debt
         self._obs: Any = None
         self._actions: Any = None

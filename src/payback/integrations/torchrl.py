@@ -19,7 +19,14 @@ from typing import Any
 from payback.core.transform import Match, RewardTransform, drop, owed
 from payback.core.validate import read_flags
 from payback.integrations.host import host
-from payback.integrations.ledger import confirm_gamma, refuse_unknown, say_dropped, say_time_limit, say_unconfirmed
+from payback.integrations.ledger import (
+    confirm_gamma,
+    refuse_too_large,
+    refuse_unknown,
+    say_dropped,
+    say_time_limit,
+    say_unconfirmed,
+)
 
 with host("TorchRL", "pip install 'payback[torchrl]'"):
     import torch
@@ -57,6 +64,7 @@ class ShapeReward(Transform):
         self.confirmed = confirmed
         self.frozen = self._said = False
         self._open: torch.Tensor | None = None
+        self._length = torch.zeros(0, dtype=torch.int64)
         # What does not grow with the number of environments is shared by them: F̄.
         self._outline, other = (transform.init(torch.zeros(n, dtype=torch.float64)) for n in (2, 3))
         pairs = list(zip(_leaves(self._outline), _leaves(other), strict=True))
@@ -84,6 +92,9 @@ class ShapeReward(Transform):
         done = terminated | truncated if self.settles else terminated
         state, shaped = self.shaping.update(self._state(tensordict), F, done, valid, event)
         self.steps += 1
+        self._length = self._length + 1 if len(self._length) == len(done) else torch.ones_like(done, dtype=torch.int64)
+        self._refuse_too_large(shaped, reward.dtype)
+        self._length = torch.where(terminated | truncated, 0, self._length)
         debt = self._owed(state)
         if not self.settles and isinstance(self.shaping, Match):
             state, _ = drop(self.shaping, state, truncated & ~terminated)
@@ -101,6 +112,8 @@ class ShapeReward(Transform):
         n = tensordict_reset.batch_size.numel()
         mask = tensordict.get("_reset", None)
         mask = torch.ones(n, dtype=torch.bool, device=self.drops.device) if mask is None else mask.reshape(-1)
+        if len(self._length) == n:
+            self._length = torch.where(mask.to(self._length.device), 0, self._length)
         # TorchRL hands in no loans when all environments are reset: what was open is remembered to be counted.
         if self._open is not None and len(self._open) == n:
             dropped = self._open * mask
@@ -143,6 +156,13 @@ class ShapeReward(Transform):
             k = int(torch.nonzero(~torch.isfinite(F))[0])
             raise ValueError(f"the intrinsic reward of environment {k} at step {self.steps} is {float(F[k])}; fix it")
         return F
+
+    def _refuse_too_large(self, shaped: torch.Tensor, dtype: torch.dtype) -> None:
+        if shaped.device.type == "cpu" and dtype != shaped.dtype:
+            large = torch.nonzero(shaped.abs() > torch.finfo(dtype).max)
+            if len(large):
+                k = int(large[0])
+                refuse_too_large(float(shaped[k]), k, int(self._length[k]))
 
     def _report_as_terminal(self, next_tensordict: TensorDictBase, done: torch.Tensor) -> None:
         if not self._said:
