@@ -11,6 +11,10 @@ inside, and nothing that scales or clips rewards outside. `step` returns in `inf
 where F, F' and the debt are 0 in invalid rows.
 """
 
+# Gymnasium's types are generic or missing, so that what comes from it is unknown to a type checker.
+# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownParameterType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

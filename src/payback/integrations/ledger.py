@@ -107,9 +107,11 @@ class Ledger:
             done = None
         state, shaped = self._step(np, self.state, reward, done, valid, settle)
         refuse_overflow(np, self._name, shaped)
-        if self.largest is not None and max(map(abs, shaped.tolist())) > self.largest:
-            k = int(np.argmax(np.abs(shaped)))
-            refuse_too_large(float(shaped[k]), k, self.steps - int(self._began[k]))
+        if self.largest is not None:
+            paid: list[float] = shaped.tolist()
+            if max(paid) > self.largest or min(paid) < -self.largest:
+                k = int(np.argmax(np.abs(shaped)))
+                refuse_too_large(paid[k], k, self.steps - int(self._began[k]))
         self.state = state
         if self._owed is not None:
             self.owed = self.ending = self._owed(state)

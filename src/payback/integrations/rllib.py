@@ -11,6 +11,10 @@ With several environment runners F̄ is merged after each training iteration and
 of the algorithm's state and so of its checkpoints; open episodes, and with them their loans, are not.
 """
 
+# RLlib's types are generic or missing, so that what comes from it is unknown to a type checker.
+# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownParameterType=false, reportUnknownVariableType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import math

@@ -10,6 +10,10 @@ normalisation is turned off and a causal scale stands in for it, observation sta
 rewarded, and RE3 is refused.
 """
 
+# rllte's types are generic or missing, so that what comes from it is unknown to a type checker.
+# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownParameterType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple

@@ -8,6 +8,10 @@ Each step's info has extrinsic, intrinsic, shaped, owed and the original truncat
 recurrent or not, and with replay buffers: a stored F'_t was paid for its own episode's history and keeps its meaning.
 """
 
+# Stable-Baselines3's types are generic or missing, so that what comes from it is unknown to a type checker.
+# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownParameterType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import tempfile

@@ -11,6 +11,10 @@ Put StepCounter, and whatever else truncates, before this transform: a truncatio
 at the next reset, which `drops` counts. Put nothing after it that scales or clips the reward.
 """
 
+# TorchRL's types are generic or missing, so that what comes from it is unknown to a type checker.
+# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownParameterType=false
+# pyright: reportUnknownVariableType=false, reportMissingTypeStubs=false, reportConstantRedefinition=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

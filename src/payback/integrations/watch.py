@@ -22,11 +22,11 @@ class Watch:
     >>> for shaped in (1.0, -2.0):
     ...     watch.add(np.array([shaped]), None)
     >>> watch.end(np.array([True]), judged=True)
-    >>> watch.add(np.array([1.0]), None)
+    >>> watch.add(np.array([0.0]), None)
     >>> watch.end(np.array([True]), judged=True)
     >>> watch.sum_up()
     >>> watch.finished, watch.broken, watch.worst
-    (2, 1, 1.0)
+    (2, 0, 0.0)
     """
 
     def __init__(self, gamma: float, num_envs: int):
