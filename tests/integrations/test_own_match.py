@@ -47,6 +47,7 @@ def test_gymnasium_vector(walk, mode):
     assert paid[0].any()
 
 
+@pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.integrations.ledger.ShapingWarning")
 def test_gymnasium_reset_save_and_load(walk, tmp_path):
     from payback.integrations.gymnasium import ShapeReward
 
@@ -64,6 +65,7 @@ def test_gymnasium_reset_save_and_load(walk, tmp_path):
     np.testing.assert_array_equal(env.ledger.owed, owed)
 
 
+@pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.integrations.ledger.ShapingWarning")
 def test_sb3(walk):
     pytest.importorskip("stable_baselines3")
     from stable_baselines3.common.vec_env import DummyVecEnv

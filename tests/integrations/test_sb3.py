@@ -13,7 +13,7 @@ from sb3_contrib import RecurrentPPO
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
-from stable_baselines3.common.vec_env import VecNormalize
+from stable_baselines3.common.vec_env import VecEnvWrapper, VecNormalize
 
 import payback
 from payback.integrations.gymnasium import ShapeVectorReward
@@ -190,11 +190,28 @@ class TestCheckShaping:
         inside = VecNormalize(make_vec_env(walk, n_envs=3))
         self.learn(ShapeVecReward(inside, distance, SIX["grm-1"]), CheckShaping())
 
+    def test_a_wrapper_outside_that_changes_rewards_is_refused(self, walk, distance):
+        class Halve(VecEnvWrapper):
+            def reset(self):
+                return self.venv.reset()
+
+            def step_wait(self):
+                obs, reward, done, infos = self.venv.step_wait()
+                return obs, reward / 2, done, infos
+
+        env = Halve(shaped_walks(walk, distance))
+        with pytest.raises(ValueError, match=r"the learner is given .*a wrapper outside \(Halve\) changes rewards"):
+            self.learn(env, CheckShaping())
+        with pytest.warns(ShapingWarning, match="a wrapper outside") as said:
+            self.learn(Halve(shaped_walks(walk, distance)), CheckShaping(strict=False))
+        assert len([w for w in said if "a wrapper outside" in str(w.message)]) == 1
+
     def test_no_wrapper_is_refused(self, walk):
         with pytest.raises(ValueError, match="no ShapeVecReward"):
             self.learn(make_vec_env(walk, n_envs=3), CheckShaping())
 
 
+@pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.integrations.ledger.ShapingWarning")
 def test_the_shaping_state_travels_with_the_model(walk, distance, tmp_path):
     env = shaped_walks(walk, distance)
     model = PPO("MlpPolicy", env, gamma=GAMMA, n_steps=32, batch_size=96, n_epochs=1).learn(96)

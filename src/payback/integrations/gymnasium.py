@@ -8,8 +8,12 @@ inside, and nothing that scales or clips rewards outside. `step` returns in `inf
 
     extrinsic r_t,  intrinsic F_t,  shaped F'_t,  owed the debt at the next step,  truncated as the environment said
 
-where F, F' and the debt are 0 in rows that are no transition.
+where F, F' and the debt are 0 in invalid rows.
 """
+
+# Gymnasium's types are generic or missing, so that what comes from it is unknown to a type checker.
+# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownParameterType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
@@ -21,19 +25,23 @@ import numpy as np
 
 from payback.core.transform import RewardTransform
 from payback.integrations.host import host
-from payback.integrations.ledger import Ledger, ask, read_intrinsic
+from payback.integrations.ledger import Ledger, ask, read_end, read_intrinsic
 from payback.integrations.observed_debt import space_with_debt, with_debt
+from payback.integrations.wiring import check_wiring
 
 with host("Gymnasium", "pip install 'payback[gymnasium]'"):
     import gymnasium as gym
     from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
     from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
+__all__ = ["ShapeReward", "ShapeVectorReward", "Source", "check_wiring"]
+
 Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
 """(obs, action, next_obs, info) → (B,) on batches, or the name of an info key.
 
-The callable's `info` has Gymnasium's vector form (arrays, and `_key` masks) and `info["valid"]`: (B,), False in
-rows that are no transition (NEXT_STEP's autoreset rows). `next_obs` is the true one, also at an episode's end.
+The callable gets copies of the arrays, and is told that an episode is over by `reset(where)`, a (B,) mask, if it has
+that method. Its `info` has Gymnasium's vector form (arrays, and `_key` masks) and `info["valid"]`: (B,), False in
+invalid rows (NEXT_STEP's autoreset rows). `next_obs` is the true one, also at an episode's end.
 """
 
 
@@ -42,8 +50,9 @@ class ShapeVectorReward(VectorWrapper):
 
     `on_truncation="settle"` collects the debt at a time limit and reports the step as terminated; "carry" leaves the
     debt to the bootstrapped value. `observe_debt` adds the debt to the observation. `event`, like `intrinsic` a
-    callable or an info key, flags the steps at which `match_when` repays. `ledger` has the debts: `ledger.owed`,
-    `ledger.drops` (episodes reset before their end), `ledger.save(path)`, `ledger.load(path)`.
+    callable or an info key, flags the steps at which `match_when` repays. `learner_gamma`, the learner's own discount,
+    is compared with the transform's; another one is refused. `ledger` has the debts: `ledger.owed`, `ledger.drops`
+    (episodes reset before their end), `ledger.save(path)`, `ledger.load(path)`.
     """
 
     def __init__(
@@ -54,11 +63,12 @@ class ShapeVectorReward(VectorWrapper):
         on_truncation: str = "settle",
         observe_debt: bool = False,
         event: Source | None = None,
+        learner_gamma: float | None = None,
     ):
         super().__init__(env)
         self._mode = _autoreset_mode(env)
         self._intrinsic, self._event, self._observe = intrinsic, event, observe_debt
-        self.ledger = Ledger(transform, env.num_envs, on_truncation)
+        self.ledger = Ledger(transform, env.num_envs, on_truncation, intrinsic, learner_gamma)
         if observe_debt:
             self.single_observation_space = space_with_debt(env.single_observation_space)
             self.observation_space = batch_space(self.single_observation_space, env.num_envs)
@@ -72,6 +82,7 @@ class ShapeVectorReward(VectorWrapper):
         """Reset all environments, or those of `options["reset_mask"]`; the debts of open episodes are dropped."""
         # The environment takes the mask out of the dictionary.
         mask = None if options is None else options.get("reset_mask")
+        mask = None if mask is None else read_end("reset_mask", mask, self.num_envs)
         obs, info = self.env.reset(seed=seed, options=options)
         self.ledger.reset(mask)
         self._valid = None if mask is None or self._valid is None else self._valid | mask
@@ -83,19 +94,20 @@ class ShapeVectorReward(VectorWrapper):
         obs, reward, terminated, truncated, info = self.env.step(actions)
         if self._obs is None:
             raise RuntimeError("ShapeVectorReward: call reset before the first step")
+        terminated, truncated = (read_end("an end", flags, self.num_envs) for flags in (terminated, truncated))
         cut = truncated if np.count_nonzero(truncated) else None
         ended = terminated if cut is None else terminated | truncated
         ended = ended if np.count_nonzero(ended) else None
-        valid = self._valid
-        resets = ended if self._mode is AutoresetMode.SAME_STEP else None
-        F = self._read(self._intrinsic, actions, obs, info, valid, resets)
-        event = None
-        if self._event is not None:
-            event = self._read(self._event, actions, obs, info, valid, resets).astype(bool)
-        shaped = self.ledger.step(F, None if ended is None else terminated, cut, valid, event)
-        info.update(extrinsic=reward, intrinsic=F, shaped=shaped, owed=self.ledger.ending, truncated=truncated)
+        valid, before, self._obs = self._valid, self._obs, self._keep(obs)
         self._valid = ~ended if ended is not None and self._mode is AutoresetMode.NEXT_STEP else None
-        self._obs = self._keep(obs)
+        resets = ended if self._mode is AutoresetMode.SAME_STEP else None
+        try:
+            F, event = self._ask(before, actions, info, valid, resets)
+            shaped = self.ledger.step(F, None if ended is None else terminated, cut, valid, event)
+        except Exception:
+            self.ledger.abandon(ended if valid is None or ended is None else ended & valid)
+            raise
+        info.update(extrinsic=reward, intrinsic=F, shaped=shaped, owed=self.ledger.ending, truncated=truncated)
         if self._observe:
             obs = with_debt(obs, self.ledger.ending if resets is None else self.ledger.owed)
             if resets is not None:
@@ -104,24 +116,39 @@ class ShapeVectorReward(VectorWrapper):
             terminated, truncated = self.ledger.ends(terminated, truncated)
         return obs, reward + shaped, terminated, truncated, info
 
-    def _read(
-        self, source: Source, actions: Any, obs: Any, info: dict, valid: np.ndarray | None, resets: np.ndarray | None
-    ) -> np.ndarray:
-        step = self.ledger.steps
-        if isinstance(source, str):
-            values = _from_info(source, self.num_envs, step, info, valid, resets)
-        else:
-            true_next = obs if resets is None else _with_final(self.env, obs, info, resets)
-            seen = {**info, "valid": self._all if valid is None else valid}
-            values = ask(source, self.num_envs, step, self._obs, actions, true_next, seen)
-        F = read_intrinsic(values, self.num_envs, step, valid)
-        return F if valid is None else np.where(valid, F, 0.0)
+    def _ask(
+        self, before: Any, actions: Any, info: dict, valid: np.ndarray | None, resets: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return F and the events of a step, in float64 and booleans; both 0 in invalid rows."""
+        answers = []
+        for source in (self._intrinsic, self._event):
+            if source is None:
+                continue
+            step = self.ledger.steps
+            if isinstance(source, str):
+                values = _from_info(source, self.num_envs, step, info, valid, resets)
+            else:
+                values = ask(source, self.num_envs, step, *self._transition(before, actions, info, valid, resets))
+            values = read_intrinsic(values, self.num_envs, step, valid)
+            answers.append(values if valid is None else np.where(valid, values, 0.0))
+        event = None if self._event is None else read_end("event", answers[1], self.num_envs)
+        return answers[0], event
+
+    def _transition(
+        self, before: Any, actions: Any, info: dict, valid: np.ndarray | None, resets: np.ndarray | None
+    ) -> tuple[Any, Any, Any, dict]:
+        """Return (obs, action, next_obs, info) for a callable: copies, so that changing them changes nothing else."""
+        seen = {**info, "valid": self._all if valid is None else valid.copy()}
+        if resets is None:
+            return before, _copy(actions), self._obs, seen
+        seen.update({key: deepcopy(info[key]) for key in ("final_obs", "final_info") if key in info})
+        return before, _copy(actions), _with_final(self.env, self._obs, seen, resets), seen
 
     def _keep(self, obs: Any) -> Any:
         """The observation for the next call: a copy, as environments may write the next one into the same memory."""
         if isinstance(self._intrinsic, str) and (self._event is None or isinstance(self._event, str)):
             return ()
-        return obs.copy() if isinstance(obs, np.ndarray) else deepcopy(obs)
+        return _copy(obs)
 
 
 class ShapeReward(gym.Wrapper):
@@ -138,10 +165,11 @@ class ShapeReward(gym.Wrapper):
         on_truncation: str = "settle",
         observe_debt: bool = False,
         event: Source | None = None,
+        learner_gamma: float | None = None,
     ):
         super().__init__(env)
         self._one = _BatchOfOne(env)
-        self._batch = ShapeVectorReward(self._one, intrinsic, transform, on_truncation, False, event)
+        self._batch = ShapeVectorReward(self._one, intrinsic, transform, on_truncation, False, event, learner_gamma)
         self._observe = observe_debt
         self.ledger = self._batch.ledger
         if observe_debt:
@@ -180,9 +208,13 @@ class _BatchOfOne(VectorEnv):
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         obs, reward, terminated, truncated, info = self.latest
-        flags = np.array([terminated], dtype=bool), np.array([truncated], dtype=bool)
+        flags = np.array([terminated]), np.array([truncated])
         batch = _stack(self.single_observation_space, [obs])
         return batch, np.array([reward], dtype=np.float64), *flags, self._add_info({}, info, 0)
+
+
+def _copy(x: Any) -> Any:
+    return x.copy() if isinstance(x, np.ndarray) else deepcopy(x)
 
 
 def _stack(space: gym.Space, rows: list[Any]) -> Any:

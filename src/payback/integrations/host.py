@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 
 @contextmanager
-def host(name: str, install: str) -> Iterator[None]:
+def host(name: str, install: str) -> Generator[None, None, None]:
     """Turn an import error of the host `name` into one that says how to `install` it.
 
     >>> with host("Gymnasium", "pip install 'payback[gymnasium]'"):

@@ -4,6 +4,10 @@ A value function that sees the debt can be exact about it; that is what `on_trun
 a bootstrapped value then stands for loans that are still open.
 """
 
+# Gymnasium's types are generic or missing, so that what comes from it is unknown to a type checker.
+# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownParameterType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from typing import Any

@@ -11,11 +11,16 @@ With several environment runners F̄ is merged after each training iteration and
 of the algorithm's state and so of its checkpoints; open episodes, and with them their loans, are not.
 """
 
+# RLlib's types are generic or missing, so that what comes from it is unknown to a type checker.
+# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownParameterType=false, reportUnknownVariableType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -30,7 +35,12 @@ with host("RLlib", "pip install 'payback[rllib]'"):
     from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 
 Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
-"""(obs, action, next_obs, info) → (1,) on batches of one, or the name of an info key."""
+"""(obs, action, next_obs, info) → (1,) on batches of one, or the name of an info key.
+
+The callable gets copies of the arrays, and is told that an episode is over by `reset(where)`, a mask of one, if it has
+that method. Where a runner has several environments each then gets a copy of the callable, because a batch of one
+cannot say whose episode it belongs to.
+"""
 
 METRIC = "extrinsic_return_mean"
 COMPONENT = "shaping"
@@ -62,6 +72,7 @@ class ShapeReward(RLlibCallback):
             )
         self.intrinsic, self.transform, self.on_truncation, self.strict = intrinsic, transform, on_truncation, strict
         self.ledger: Ledger | None = None
+        self._bonuses = BonusPerEnvironment(intrinsic, 1)
         self._returns = np.zeros(0)
         self._common: list[CenterState] | None = None
 
@@ -93,10 +104,14 @@ class ShapeReward(RLlibCallback):
             raise TypeError("ShapeReward shapes single-agent episodes; multi-agent ones are not supported")
         ledger, only = self._open(env_runner), self._only(env_index)
         info, extrinsic = episode.get_infos(-1), float(episode.get_rewards(-1))
-        F = self._read(episode, info, env_index)
         truncated = bool(episode.is_truncated)
         ends = np.where(only, episode.is_terminated, False), np.where(only, truncated, False)
-        shaped = float(ledger.step(np.where(only, F, 0.0), *ends, only)[env_index])
+        try:
+            F = self._read(episode, info, env_index)
+            shaped = float(ledger.step(np.where(only, F, 0.0), *ends, only)[env_index])
+        except Exception:
+            ledger.abandon(only if episode.is_done else None)
+            raise
         record = {"extrinsic": extrinsic, "intrinsic": F, "shaped": shaped, "truncated": truncated}
         info.update(record, owed=float(ledger.ending[env_index]))
         episode.set_rewards(new_data=extrinsic + shaped, at_indices=-1)
@@ -137,7 +152,10 @@ class ShapeReward(RLlibCallback):
 
     def _open(self, env_runner: Any) -> Ledger:
         if self.ledger is None:
-            self.ledger = env_runner.shaping = Ledger(self.transform, env_runner.num_envs, self.on_truncation)
+            B = env_runner.num_envs
+            self._bonuses = BonusPerEnvironment(self.intrinsic, B)
+            self.ledger = env_runner.shaping = Ledger(self.transform, B, self.on_truncation, self._bonuses)
+            self.ledger.confirmed = True  # by on_algorithm_init
             self.ledger.state = with_centers(self.ledger.state, getattr(env_runner, "shaping_means", []))
             self._returns = np.zeros(env_runner.num_envs)
         return self.ledger
@@ -156,8 +174,31 @@ class ShapeReward(RLlibCallback):
         else:
             before, after = episode.get_observations(-2), episode.get_observations(-1)
             batch = [_batch(x) for x in (before, episode.get_actions(-1), after)]
-            values = ask(self.intrinsic, 1, step, *batch, info)
+            values = ask(self._bonuses.of(env_index), 1, step, *batch, dict(info))
         return float(read_intrinsic(values, 1, step)[0])
+
+
+class BonusPerEnvironment:
+    """The bonus of each environment of a runner, called on batches of one.
+
+    A bonus that has `reset` remembers the episode under way, so each environment gets a copy; others are shared.
+    """
+
+    def __init__(self, bonus: Source, num_envs: int):
+        self._episodic = callable(getattr(bonus, "reset", None))
+        self._bonuses: list[Any] = [bonus] * num_envs
+        if self._episodic:
+            self._bonuses[1:] = [deepcopy(bonus) for _ in range(num_envs - 1)]
+
+    def of(self, env_index: int) -> Any:
+        """Return the bonus of one environment."""
+        return self._bonuses[env_index]
+
+    def reset(self, where: np.ndarray) -> None:
+        """Tell the bonuses of the environments in the (B,) mask that their episodes are over."""
+        if self._episodic:
+            for k in np.flatnonzero(where):
+                self._bonuses[k].reset(np.ones(1, dtype=bool))
 
 
 def centers_of(state: Any) -> list[CenterState]:
@@ -214,7 +255,7 @@ def _save_with(algorithm: Any, shaping: ShapeReward) -> None:
 
 
 def _batch(x: Any) -> Any:
-    """One environment's observation or action as a batch of one."""
+    """One environment's observation or action as a batch of one: a copy, because the episode keeps the original."""
     if isinstance(x, dict):
         return {key: _batch(value) for key, value in x.items()}
-    return np.asarray(x)[None]
+    return np.array(x)[None]

@@ -10,6 +10,10 @@ normalisation is turned off and a causal scale stands in for it, observation sta
 rewarded, and RE3 is refused.
 """
 
+# rllte's types are generic or missing, so that what comes from it is unknown to a type checker.
+# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownParameterType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -19,6 +23,7 @@ import numpy as np
 from payback.core.chain import chain
 from payback.core.scaling import scale_by_rms
 from payback.core.transform import RewardTransform
+from payback.core.validate import read_flags
 from payback.integrations.host import host
 from payback.integrations.ledger import Ledger, read_intrinsic
 
@@ -38,26 +43,35 @@ class ShapedRollout(NamedTuple):
     truncated: torch.Tensor
     """With "carry", the steps at which the learner bootstraps."""
     intrinsic: torch.Tensor
-    """F as the module gave it, 0 in rows that are no transition."""
+    """F as the module gave it, 0 in invalid rows."""
 
 
 class ShapeRollouts:
     """Turns rllte's reward module and a transform into shaped rewards for one rollout after another.
 
     `scale` divides F by its root mean square so far (`scale_by_rms`), in the place of the module's own normalisation.
+    `learner_gamma` is compared with the transform's.
     Call `watch` of the module itself where it has one. `ledger` has the debts.
     """
 
-    def __init__(self, module: Any, transform: RewardTransform, on_truncation: str = "settle", scale: bool = True):
+    def __init__(
+        self,
+        module: Any,
+        transform: RewardTransform,
+        on_truncation: str = "settle",
+        scale: bool = True,
+        learner_gamma: float | None = None,
+    ):
         refuse_look_ahead(module)
         module.rwd_norm_type, module.rwd_norm = "none", None
         self.module = module
-        self.ledger = Ledger(chain(scale_by_rms(), transform) if scale else transform, module.n_envs, on_truncation)
+        scaled = chain(scale_by_rms(), transform) if scale else transform
+        self.ledger = Ledger(scaled, module.n_envs, on_truncation, learner_gamma=learner_gamma)
 
     def shape(self, samples: dict[str, torch.Tensor], valid: torch.Tensor | None = None) -> ShapedRollout:
         """Reward a rollout and shape it; `valid` (T, B) is False in autoreset rows, which pay and teach nothing."""
-        terminated, truncated = (_flags(samples[key]) for key in ("terminateds", "truncateds"))
-        rows = None if valid is None else _flags(valid)
+        terminated, truncated = (_flags(key, samples[key]) for key in ("terminateds", "truncateds"))
+        rows = None if valid is None else _flags("valid", valid)
         F = self._intrinsic(samples if rows is None else _without(samples, rows)).detach().cpu().double().numpy()
         shaped = np.empty(F.shape)
         for t in range(len(F)):
@@ -93,8 +107,9 @@ def refuse_look_ahead(module: Any) -> None:
         )
 
 
-def _flags(values: torch.Tensor) -> np.ndarray:
-    return torch.as_tensor(values).cpu().numpy().astype(bool)
+def _flags(what: str, values: torch.Tensor) -> np.ndarray:
+    flags = torch.as_tensor(values).cpu().numpy()
+    return read_flags("ShapeRollouts", what, flags, flags)
 
 
 def _without(samples: dict[str, torch.Tensor], valid: np.ndarray) -> dict[str, torch.Tensor]:

@@ -8,12 +8,17 @@ Each step's info has extrinsic, intrinsic, shaped, owed and the original truncat
 recurrent or not, and with replay buffers: a stored F'_t was paid for its own episode's history and keeps its meaning.
 """
 
+# Stable-Baselines3's types are generic or missing, so that what comes from it is unknown to a type checker.
+# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownParameterType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +26,7 @@ import numpy as np
 
 from payback.core.transform import Match, RewardTransform
 from payback.integrations.host import host
-from payback.integrations.ledger import Ledger, ShapingWarning, ask, read_intrinsic
+from payback.integrations.ledger import Ledger, ShapingWarning, ask, read_end, read_intrinsic
 from payback.integrations.observed_debt import space_with_debt, with_debt
 
 with host("Stable-Baselines3", "pip install 'payback[sb3]'"):
@@ -31,8 +36,14 @@ with host("Stable-Baselines3", "pip install 'payback[sb3]'"):
     from stable_baselines3.her import HerReplayBuffer
 
 Source = Callable[[Any, Any, Any, list[dict[str, Any]]], Any] | str
-"""(obs, actions, next_obs, infos) → (B,) on batches, `infos` being SB3's list; or the name of an info key."""
+"""(obs, actions, next_obs, infos) → (B,) on batches, `infos` being SB3's list; or the name of an info key.
 
+The callable gets copies of the arrays, and is told that an episode is over by `reset(where)`, a (B,) mask, if it has
+that method.
+"""
+
+ROUNDING = 1e-5
+"""How far a float32 reward may lie from what was paid, relatively."""
 STATE = "shaping.npz"
 """The shaping state's name inside a saved model's zip file."""
 
@@ -42,7 +53,8 @@ class ShapeVecReward(VecEnvWrapper):
 
     `on_truncation="settle"` collects the debt at a time limit and takes `TimeLimit.truncated` back, so that no learner
     bootstraps past it; "carry" leaves the debt to the bootstrapped value. `observe_debt` adds the debt to the
-    observation. `event` flags the steps at which `match_when` repays. `ledger` has the debts.
+    observation. `event` flags the steps at which `match_when` repays. `learner_gamma` is compared with the
+    transform's; the callback CheckShaping does so too. `ledger` has the debts.
     """
 
     def __init__(
@@ -53,16 +65,19 @@ class ShapeVecReward(VecEnvWrapper):
         on_truncation: str = "settle",
         observe_debt: bool = False,
         event: Source | None = None,
+        learner_gamma: float | None = None,
     ):
         super().__init__(venv, space_with_debt(venv.observation_space) if observe_debt else None)
-        self.ledger = Ledger(transform, venv.num_envs, on_truncation)
+        self.ledger = Ledger(transform, venv.num_envs, on_truncation, intrinsic, learner_gamma)
+        self.ledger.largest = float(np.finfo(np.float32).max)
         self._intrinsic, self._event, self._observe = intrinsic, event, observe_debt
         self._obs: Any = None
         self._actions: Any = None
 
     def reset(self) -> Any:
         """Reset all environments; the debts of open episodes are dropped and counted."""
-        obs = self._obs = self.venv.reset()
+        obs = self.venv.reset()
+        self._obs = _copy(obs)
         self.ledger.reset()
         return with_debt(obs, self.ledger.owed) if self._observe else obs
 
@@ -74,14 +89,20 @@ class ShapeVecReward(VecEnvWrapper):
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Step all environments; the reward is r_t + F'_t."""
         obs, reward, done, infos = self.venv.step_wait()
+        done = read_end("done", done, self.num_envs)
         ended, terminated, truncated = [], None, None
         if True in done.tolist():
             ended = np.flatnonzero(done).tolist()
             terminated, truncated = _split(done, infos, ended)
-        F = self._read(self._intrinsic, obs, infos, ended)
-        event = None if self._event is None else self._read(self._event, obs, infos, ended).astype(bool)
-        shaped = self.ledger.step(F, terminated, truncated, None, event)
-        self._obs = obs
+        before, self._obs = self._obs, _copy(obs)
+        try:
+            F = self._read(self._intrinsic, before, infos, ended)
+            event = None if self._event is None else self._read(self._event, before, infos, ended)
+            event = None if event is None else read_end("event", event, self.num_envs)
+            shaped = self.ledger.step(F, terminated, truncated, None, event)
+        except Exception:
+            self.ledger.abandon(done if ended else None)
+            raise
         cut = [False] * len(infos) if truncated is None else truncated.tolist()
         _record(infos, reward.tolist(), F.tolist(), shaped.tolist(), self.ledger.ending.tolist(), cut)
         if terminated is not None and truncated is not None:
@@ -95,7 +116,7 @@ class ShapeVecReward(VecEnvWrapper):
             obs = with_debt(obs, self.ledger.owed)
         return obs, (reward + shaped).astype(reward.dtype), done, infos
 
-    def _read(self, source: Source, obs: Any, infos: list[dict[str, Any]], ended: list[int]) -> np.ndarray:
+    def _read(self, source: Source, before: Any, infos: list[dict[str, Any]], ended: list[int]) -> np.ndarray:
         step = self.ledger.steps
         if isinstance(source, str):
             for k, info in enumerate(infos):
@@ -103,30 +124,52 @@ class ShapeVecReward(VecEnvWrapper):
                     raise KeyError(f"info has no {source!r} for environment {k} at step {step}")
             values = [info[source] for info in infos]
         else:
-            next_obs = _with_terminal(obs, infos, ended) if ended else obs
-            values = ask(source, self.num_envs, step, self._obs, self._actions, next_obs, infos)
+            # Copies: what the callable changes in them changes nothing that the learner reads.
+            own = [dict(info) for info in infos]
+            for k in ended:
+                own[k]["terminal_observation"] = _copy(infos[k]["terminal_observation"])
+            next_obs = _with_terminal(self._obs, own, ended) if ended else self._obs
+            values = ask(source, self.num_envs, step, before, _copy(self._actions), next_obs, own)
         return read_intrinsic(values, self.num_envs, step)
 
 
 class CheckShaping(BaseCallback):
-    """Check, when training starts, what the wrapper cannot see: the learner's γ and what is wrapped around it.
+    """Check what the wrapper cannot see: the learner's γ, what is wrapped around, and the reward that comes out of it.
 
-    Refuses another γ than the transform's, a VecNormalize outside that scales and clips rewards, and a replay buffer
-    that relabels them. `strict=False` warns and goes on.
+    Refuses, when training starts, another γ than the transform's (of every shaping in the stack), a VecNormalize
+    outside that scales and clips rewards, and a replay buffer that relabels them; and at any step a reward that is not
+    the r_t + F'_t that the shaping paid. `strict=False` warns and goes on.
     """
 
     def __init__(self, strict: bool = True):
         super().__init__()
         self.strict = strict
+        self._found = False
 
     def _on_training_start(self) -> None:
         for problem in _problems(self.model, self.training_env):
-            if self.strict:
-                raise ValueError(f"{problem}; to go on all the same use CheckShaping(strict=False)")
-            warnings.warn(problem, ShapingWarning, stacklevel=2)
+            self._tell(problem)
 
     def _on_step(self) -> bool:
+        rewards, infos = self.locals.get("rewards"), self.locals.get("infos")
+        if not self._found and rewards is not None and infos is not None:
+            for k, (reward, info) in enumerate(zip(rewards.tolist(), infos, strict=True)):
+                extrinsic, shaped = info["extrinsic"], info["shaped"]
+                if abs(reward - extrinsic - shaped) > ROUNDING * (abs(extrinsic) + abs(shaped)) + 1e-12:
+                    self._found = True
+                    names = ", ".join(type(wrapper).__name__ for wrapper in find_shaping(self.training_env)[1])
+                    self._tell(
+                        f"the shaping paid {extrinsic + shaped:.6g} to environment {k}, but the learner is given "
+                        f"{reward:.6g}, because a wrapper outside ({names or 'the host'}) changes rewards: loans and "
+                        "repayments no longer cancel; put it inside ShapeVecReward"
+                    )
+                    break
         return True
+
+    def _tell(self, problem: str) -> None:
+        if self.strict:
+            raise ValueError(f"{problem}; to go on all the same use CheckShaping(strict=False)")
+        warnings.warn(problem, ShapingWarning, stacklevel=3)
 
 
 def save_model(model: BaseAlgorithm, path: str | Path) -> None:
@@ -168,15 +211,32 @@ def find_shaping(env: VecEnv | None) -> tuple[ShapeVecReward, list[VecEnvWrapper
     raise ValueError("there is no ShapeVecReward among the environment's wrappers; wrap it before making the model")
 
 
+def _shapings(env: VecEnv) -> tuple[list[ShapeVecReward], list[VecEnvWrapper]]:
+    """Return every shaping wrapper in `env`, the outermost first, and the wrappers outside the innermost."""
+    found, outside, inner = [], [], env
+    while True:
+        shaping, between = find_shaping(inner)
+        found.append(shaping)
+        outside += between
+        inner = shaping.venv
+        try:
+            find_shaping(inner)
+        except ValueError:
+            return found, outside
+
+
 def _problems(model: BaseAlgorithm, env: VecEnv) -> list[str]:
-    shaping, outside = find_shaping(env)
-    transform, problems = shaping.ledger.transform, []
-    gamma = transform.gamma if isinstance(transform, Match) else model.gamma  # type: ignore[attr-defined]
-    if model.gamma != gamma:  # type: ignore[attr-defined]
-        problems.append(
-            f"the learner discounts with gamma {model.gamma}, the loans are repaid with gamma {gamma}: "  # type: ignore[attr-defined]
-            "they would not cancel; give both the same"
-        )
+    problems = []
+    shapings, outside = _shapings(env)
+    for shaping in shapings:
+        shaping.ledger.confirmed = True
+        transform = shaping.ledger.transform
+        gamma = transform.gamma if isinstance(transform, Match) else model.gamma  # type: ignore[attr-defined]
+        if model.gamma != gamma:  # type: ignore[attr-defined]
+            problems.append(
+                f"the learner discounts with gamma {model.gamma}, the loans are repaid with gamma {gamma}: "  # type: ignore[attr-defined]
+                "they would not cancel; give both the same"
+            )
     if any(isinstance(wrapper, VecNormalize) and wrapper.norm_reward for wrapper in outside):
         problems.append(
             "VecNormalize outside the shaping divides and clips shaped rewards by a drifting scale, so loans and "
@@ -204,6 +264,10 @@ def _record(infos: list[dict[str, Any]], *columns: list[Any]) -> None:
     for info, extrinsic, intrinsic, shaped, owed, truncated in zip(infos, *columns, strict=True):
         info["extrinsic"], info["intrinsic"], info["shaped"] = extrinsic, intrinsic, shaped
         info["owed"], info["truncated"] = owed, truncated
+
+
+def _copy(x: Any) -> Any:
+    return x.copy() if isinstance(x, np.ndarray) else deepcopy(x)
 
 
 def _with_terminal(obs: Any, infos: list[dict[str, Any]], ended: list[int]) -> Any:

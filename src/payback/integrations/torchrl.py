@@ -11,14 +11,26 @@ Put StepCounter, and whatever else truncates, before this transform: a truncatio
 at the next reset, which `drops` counts. Put nothing after it that scales or clips the reward.
 """
 
+# TorchRL's types are generic or missing, so that what comes from it is unknown to a type checker.
+# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownParameterType=false
+# pyright: reportUnknownVariableType=false, reportMissingTypeStubs=false, reportConstantRedefinition=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from payback.core.transform import Match, RewardTransform, drop, owed
+from payback.core.validate import read_flags
 from payback.integrations.host import host
-from payback.integrations.ledger import refuse_unknown, say_time_limit
+from payback.integrations.ledger import (
+    confirm_gamma,
+    refuse_too_large,
+    refuse_unknown,
+    say_dropped,
+    say_time_limit,
+    say_unconfirmed,
+)
 
 with host("TorchRL", "pip install 'payback[torchrl]'"):
     import torch
@@ -32,8 +44,8 @@ class ShapeReward(Transform):
 
     `on_truncation="settle"` collects the debt at a time limit and reports the step as terminated; "carry" leaves the
     debt to the bootstrapped value, which can be exact only if it reads `debt`. `event_key` names a boolean entry that
-    flags the steps at which `match_when` repays. F̄ learns until `frozen` is set: not by train() and eval(), as
-    TransformedEnv puts every transform in evaluation mode.
+    flags the steps at which `match_when` repays. `learner_gamma` is compared with the transform's. F̄ learns until
+    `frozen` is set: not by train() and eval(), as TransformedEnv puts every transform in evaluation mode.
     """
 
     drops: torch.Tensor
@@ -45,14 +57,18 @@ class ShapeReward(Transform):
         intrinsic_key: str = "intrinsic_reward",
         on_truncation: str = "settle",
         event_key: str | None = None,
+        learner_gamma: float | None = None,
     ):
         refuse_unknown(transform, on_truncation)
+        confirmed = confirm_gamma(transform, learner_gamma)
         super().__init__(in_keys=["reward", intrinsic_key], out_keys=["reward"])
         self.shaping, self.intrinsic_key, self.event_key = transform, intrinsic_key, event_key
         self.settles = on_truncation == "settle"
         self.steps = 0
+        self.confirmed = confirmed
         self.frozen = self._said = False
         self._open: torch.Tensor | None = None
+        self._length = torch.zeros(0, dtype=torch.int64)
         # What does not grow with the number of environments is shared by them: F̄.
         self._outline, other = (transform.init(torch.zeros(n, dtype=torch.float64)) for n in (2, 3))
         pairs = list(zip(_leaves(self._outline), _leaves(other), strict=True))
@@ -70,8 +86,9 @@ class ShapeReward(Transform):
     def _step(self, tensordict: TensorDictBase, next_tensordict: TensorDictBase) -> TensorDictBase:
         batch = next_tensordict.batch_size
         reward, F = next_tensordict.get("reward"), self._read_intrinsic(next_tensordict)
-        terminated = next_tensordict.get("terminated").reshape(-1)
-        truncated = next_tensordict.get("truncated", torch.zeros_like(terminated)).reshape(-1)
+        terminated = _flags("terminated", next_tensordict.get("terminated"))
+        truncated = next_tensordict.get("truncated", None)
+        truncated = torch.zeros_like(terminated) if truncated is None else _flags("truncated", truncated)
         valid, event = (
             None if flags is None else flags.reshape(-1)
             for flags in (tensordict.get("_step", None), next_tensordict.get(self.event_key or "_event", None))
@@ -79,9 +96,15 @@ class ShapeReward(Transform):
         done = terminated | truncated if self.settles else terminated
         state, shaped = self.shaping.update(self._state(tensordict), F, done, valid, event)
         self.steps += 1
+        self._length = self._length + 1 if len(self._length) == len(done) else torch.ones_like(done, dtype=torch.int64)
+        self._refuse_too_large(shaped, reward.dtype)
+        self._length = torch.where(terminated | truncated, 0, self._length)
         debt = self._owed(state)
         if not self.settles and isinstance(self.shaping, Match):
             state, _ = drop(self.shaping, state, truncated & ~terminated)
+        if not self.confirmed and bool((terminated | truncated).any()):
+            self.confirmed = True
+            say_unconfirmed(self.shaping, stacklevel=5)
         self._put(next_tensordict, state, debt, truncated)
         paid = shaped.reshape(*batch, 1).to(reward.dtype)
         next_tensordict.update({"extrinsic_reward": reward, "shaped_reward": paid, "reward": reward + paid})
@@ -93,9 +116,14 @@ class ShapeReward(Transform):
         n = tensordict_reset.batch_size.numel()
         mask = tensordict.get("_reset", None)
         mask = torch.ones(n, dtype=torch.bool, device=self.drops.device) if mask is None else mask.reshape(-1)
+        if len(self._length) == n:
+            self._length = torch.where(mask.to(self._length.device), 0, self._length)
         # TorchRL hands in no loans when all environments are reset: what was open is remembered to be counted.
         if self._open is not None and len(self._open) == n:
-            self.drops += torch.count_nonzero(self._open * mask)
+            dropped = self._open * mask
+            if not int(self.drops) and bool(dropped.any()):
+                say_dropped(dropped.cpu().numpy(), self.steps, stacklevel=6)
+            self.drops += torch.count_nonzero(dropped)
         state = self._state(tensordict) if "loans" in tensordict else self._fresh(n)
         if isinstance(self.shaping, Match):
             state, _ = drop(self.shaping, state, mask)
@@ -132,6 +160,13 @@ class ShapeReward(Transform):
             k = int(torch.nonzero(~torch.isfinite(F))[0])
             raise ValueError(f"the intrinsic reward of environment {k} at step {self.steps} is {float(F[k])}; fix it")
         return F
+
+    def _refuse_too_large(self, shaped: torch.Tensor, dtype: torch.dtype) -> None:
+        if shaped.device.type == "cpu" and dtype != shaped.dtype:
+            large = torch.nonzero(shaped.abs() > torch.finfo(dtype).max)
+            if len(large):
+                k = int(large[0])
+                refuse_too_large(float(shaped[k]), k, int(self._length[k]))
 
     def _report_as_terminal(self, next_tensordict: TensorDictBase, done: torch.Tensor) -> None:
         if not self._said:
@@ -209,6 +244,11 @@ class ShapeReward(Transform):
         for key in ("reward", "extrinsic_reward", "shaped_reward"):
             reward_spec[key] = Unbounded(spec.shape, device=spec.device, dtype=spec.dtype)
         return reward_spec
+
+
+def _flags(what: str, flags: torch.Tensor) -> torch.Tensor:
+    flags = flags.reshape(-1)
+    return flags if flags.dtype == torch.bool else read_flags("ShapeReward", what, flags, flags)
 
 
 def _leaves(state: Any) -> Iterator[torch.Tensor]:
