@@ -7,6 +7,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PINS := pyproject.toml lab/pyproject.toml constraints.txt
 
+# Says nothing unless it fails: pip is noisy where an index has no page for a name.
+quietly = @out=$$($(1) 2>&1) || { echo "$$out"; exit 1; }
+
 .DEFAULT_GOAL := help
 .PHONY: help reproduce reproduce-all demo test test-fast test-hosts lint format bench readme clean
 
@@ -22,13 +25,13 @@ $(VENV)/.created:
 
 $(VENV)/.run-ready: $(VENV)/.created $(PINS)
 	@echo "installing what the experiments need (about a minute, once) …"
-	@$(PIP) --editable . --editable lab
+	$(call quietly,$(PIP) --editable . --editable lab)
 	@touch $@
 
 $(VENV)/.dev-ready: $(VENV)/.run-ready
 	@echo "installing what the tests need (a few minutes, once) …"
-	@$(PIP) torch==2.13.0
-	@$(PIP) --editable '.[dev]' --editable 'lab[ray]'
+	$(call quietly,$(PIP) torch==2.13.0)
+	$(call quietly,$(PIP) --editable '.[dev]' --editable 'lab[ray]')
 	@touch $@
 
 reproduce: $(VENV)/.run-ready  ## the main job: the cliffs in full, a short DoorKey, the report (about a quarter of an hour)
@@ -71,18 +74,18 @@ HOST_PIP := bin/python -m pip install --quiet --disable-pip-version-check
 .envs/rllib/.ready: $(PINS)
 	@echo "installing RLlib in an environment of its own (about two minutes, once) …"
 	@$(PYTHON) -m venv .envs/rllib
-	@.envs/rllib/$(HOST_PIP) torch==2.13.0
-	@.envs/rllib/$(HOST_PIP) 'ray[rllib]==2.60.0' gymnasium==1.2.2 $(HOST_TOOLS)
-	@.envs/rllib/$(HOST_PIP) --no-deps --editable .
+	$(call quietly,.envs/rllib/$(HOST_PIP) torch==2.13.0)
+	$(call quietly,.envs/rllib/$(HOST_PIP) 'ray[rllib]==2.60.0' gymnasium==1.2.2 $(HOST_TOOLS))
+	$(call quietly,.envs/rllib/$(HOST_PIP) --no-deps --editable .)
 	@touch $@
 
 .envs/rllte/.ready: $(PINS)
 	@echo "installing rllte in an environment of its own (about a minute, once) …"
 	@$(PYTHON) -m venv .envs/rllte
-	@.envs/rllte/$(HOST_PIP) torch==2.13.0
-	@.envs/rllte/$(HOST_PIP) gymnasium==1.4.0 termcolor==3.3.0 pynvml==11.5.0 $(HOST_TOOLS)
-	@.envs/rllte/$(HOST_PIP) --no-deps rllte-core==1.0.1
-	@.envs/rllte/$(HOST_PIP) --no-deps --editable .
+	$(call quietly,.envs/rllte/$(HOST_PIP) torch==2.13.0)
+	$(call quietly,.envs/rllte/$(HOST_PIP) gymnasium==1.4.0 termcolor==3.3.0 pynvml==11.5.0 $(HOST_TOOLS))
+	$(call quietly,.envs/rllte/$(HOST_PIP) --no-deps rllte-core==1.0.1)
+	$(call quietly,.envs/rllte/$(HOST_PIP) --no-deps --editable .)
 	@touch $@
 
 test: $(VENV)/.dev-ready test-hosts  ## all tests, with the doctests and the README's code
@@ -90,7 +93,7 @@ test: $(VENV)/.dev-ready test-hosts  ## all tests, with the doctests and the REA
 
 FAST := tests/core tests/check tests/auditing tests/bonuses tests/docs tests/test_*.py
 test-fast: $(VENV)/.dev-ready  ## the library's tests on NumPy alone (under two minutes)
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile -m "not slow" \
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile \
 	  -k "not torch and not jax" $(FAST)
 
 HOST_TESTS := tests/integrations
