@@ -50,12 +50,3 @@ def test_ppo_rnd_minigrid_pays_the_same_in_both_forms():
     np.testing.assert_allclose(a, b, atol=1e-4)
     assert ends.sum() > 4
     assert np.abs(a).max() > 0.001
-
-
-def test_doorkey_agent_shows_learning_and_an_episode(capsys):
-    load("doorkey_agent").main(["--updates", "6"])
-    said = capsys.readouterr().out
-    assert said.count(" steps  ") == 6
-    assert "steps an episode" in said  # by the sixth update an episode has ended
-    assert said.count("########") >= 2
-    assert said.count("G#") >= 1
