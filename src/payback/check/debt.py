@@ -50,7 +50,9 @@ def check_owed(subject: Subject, stream: Stream, run: Run) -> None:
     """`owed` is what ending now would take back, at every step."""
     if run.debts is None or run.endings is None:
         return
-    scale = np.abs(run.debts) + np.abs(run.endings) + stream.lent_before + TINY
+    # Rounding is as large as the largest payment so far allows: at γ = ½ a loan of 1 is repaid with a million.
+    paid = np.vstack((np.zeros_like(run.shaped[:1]), np.maximum.accumulate(np.abs(run.shaped), axis=0)))
+    scale = np.abs(run.debts) + np.abs(run.endings) + stream.lent_before + paid[: len(run.debts)] + TINY
     bad = np.argwhere(~(np.abs(run.debts + run.endings) <= subject.epsilon * scale))
     if len(bad):
         t, b = bad[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from payback.auditing.cause import Cause
 from payback.auditing.diagnose import diagnose
 from payback.auditing.evidence import Episode
 from payback.check.run_stream import step_through
@@ -22,17 +23,20 @@ def guess_cause(subject: Subject) -> str:
     rewards = (1 + rng.random((sum(LENGTHS), 1))).astype(np.float32).astype(np.float64)
     dones = np.zeros(rewards.shape, dtype=bool)
     dones[np.cumsum(LENGTHS) - 1] = True
+    guess = ""
     for size in (1.0, 1e6):
         stream = Stream("plain episodes", size * rewards, dones)
         try:
             shaped = step_through(subject, stream).shaped[:, 0]
             broken = _broken_episodes(subject.gamma, stream, shaped)
-            if broken:
-                return str(diagnose(broken, subject.gamma))
+            found = diagnose(broken, subject.gamma) if broken else None
         except Exception:
             # A guess is a courtesy: what the shaping does on yet another stream must not hide what was found.
-            return ""
-    return ""
+            return guess
+        if found is not None and found.cause is not Cause.UNKNOWN:
+            return str(found)
+        guess = guess or ("" if found is None else str(found))
+    return guess
 
 
 def _broken_episodes(gamma: float, stream: Stream, shaped: np.ndarray) -> list[Episode]:
