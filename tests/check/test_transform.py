@@ -96,8 +96,12 @@ def test_what_answers_in_float32_is_held_to_float32() -> None:
 
 
 def test_the_cause_is_named() -> None:
-    for fault, cause in [("wrong gamma", "γ = 0.99"), ("no repayment at the end", "unpaid end"),
-                         ("clipped after matching", "clipped"), ("standardised after matching", "changed after")]:  # fmt: skip
+    for fault, cause in [
+        ("wrong gamma", "γ = 0.99"),
+        ("no repayment at the end", "unpaid end"),
+        ("clipped after matching", "clipped"),
+        ("standardised after matching", "changed after"),
+    ]:
         with pytest.raises(LawBroken, match=f"it looks like: .*{cause}"):
             check_transform(FAULTS[fault], GAMMA)
 
