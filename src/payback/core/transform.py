@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from payback.core.arrays import Array, namespace
-from payback.core.validate import read_flags, read_gamma, read_step, refuse_overflow
+from payback.core.validate import read_flags, read_gamma, read_step, refuse_made, refuse_overflow
 
 State = Any
 """A transform's state: a NamedTuple of arrays, or a tuple of states for a chain."""
@@ -187,7 +187,9 @@ def raw_step(transform: RewardTransform) -> Step:
         xp: Any, state: State, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
     ) -> tuple[State, Array]:
         ends: Any = xp.zeros_like(reward, dtype=bool) if done is None else done
-        return update(state, reward, ends, valid, settle)
+        state, shaped = update(state, reward, ends, valid, settle)
+        refuse_made(xp, repr(transform), shaped)
+        return state, shaped
 
     return step
 
