@@ -29,9 +29,7 @@ class Plan:
 PLANS: dict[Effort, Plan] = {
     "quick": Plan(random=10, batch_sizes=(4, 8, 16, 32, 64), long=5, longest_episode=600),
     "normal": Plan(random=30, batch_sizes=(*range(4, 131), *LARGE), long=15, longest_episode=1_000),
-    "thorough": Plan(
-        random=600, batch_sizes=(*range(4, 520), *(B for B in LARGE if B >= 520), 4096), long=15, longest_episode=10_000
-    ),
+    "thorough": Plan(random=600, batch_sizes=(*range(4, 1025), 4096), long=15, longest_episode=10_000),
 }
 """What each effort tries."""
 
