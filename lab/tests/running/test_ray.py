@@ -1,5 +1,6 @@
 """Ray's two-node test cluster makes the same records as local processes; a dead worker's task is made again."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,18 @@ def test_two_nodes_make_the_records_that_local_processes_make(
 def test_no_cluster_there_is_one_sentence(fake, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"127\.0\.0\.1:1"):
         list(ray_engine.events(tasks(fake, tmp_path, ("none",)), None, "127.0.0.1:1"))
+
+
+def test_a_cluster_of_our_own_listens_on_this_machine_alone_and_asks_for_a_token(
+    fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))  # where Ray keeps the token
+    running = ray_engine._connect(None, 1)
+    try:
+        assert [node["NodeManagerAddress"] for node in running.nodes()] == ["127.0.0.1"]
+        assert running.get_runtime_context().gcs_address.startswith("127.0.0.1:")
+        assert os.environ["RAY_AUTH_MODE"] == "token"
+        assert (tmp_path / ".ray" / "auth_token").exists()
+    finally:
+        running.shutdown()

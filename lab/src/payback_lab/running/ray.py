@@ -45,7 +45,10 @@ def _connect(address: str | None, workers: int | None) -> Any:
         raise UserError('--engine ray needs Ray: install it with `pip install "payback-lab[ray]"`.') from None
     if address:
         _refuse_silent(address)
-    options: dict[str, Any] = {"address": address} if address else {"address": "local", "num_cpus": workers}
+    # A cluster of our own listens on this machine alone, and Ray asks whoever calls it for a token; both because
+    # anyone who reaches a Ray port without one can run code.
+    own = {"address": "local", "num_cpus": workers, "_node_ip_address": "127.0.0.1"}
+    options: dict[str, Any] = {"address": address} if address else own
     try:
         ray.init(
             **options,
