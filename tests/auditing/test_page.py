@@ -27,7 +27,9 @@ def test_the_command_and_its_page(tmp_path, capsys) -> None:
     page = out.read_text()
     assert "breaks the law" in page
     assert "unpaid end" in page
-    assert "unpaid end" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "× unpaid end: " in said
+    assert said.index("× unpaid end: ") < said.index("The worst leaks:")
     assert "<svg" in page
     assert "src=" not in page
     assert "href=" not in page
