@@ -67,25 +67,26 @@ demo: $(VENV)/.run-ready  ## an agent learns DoorKey before your eyes, then a fi
 	@$(BIN)/payback-lab run cliff --steps 1000 --seeds 3 --out demo
 	@$(BIN)/payback-lab report --out demo
 
-# RLlib and rllte pin packages that the rest does not: each is tested in an environment of its own.
+# RLlib and rllte pin packages that the rest does not: each is tested in an environment of its own, NAME, with pins of its
+# own, constraints-NAME.txt; $(call host_pip,NAME) installs there.
 HOST_TOOLS := numpy array-api-compat pytest pytest-timeout
-HOST_PIP := bin/python -m pip install --quiet --disable-pip-version-check
+host_pip = .envs/$(1)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-$(1).txt
 
-.envs/rllib/.ready: $(PINS)
+.envs/rllib/.ready: pyproject.toml constraints-rllib.txt
 	@echo "installing RLlib in an environment of its own (about two minutes, once) …"
 	@$(PYTHON) -m venv .envs/rllib
-	$(call quietly,.envs/rllib/$(HOST_PIP) torch==2.13.0)
-	$(call quietly,.envs/rllib/$(HOST_PIP) 'ray[rllib]==2.60.0' gymnasium==1.2.2 $(HOST_TOOLS))
-	$(call quietly,.envs/rllib/$(HOST_PIP) --no-deps --editable .)
+	$(call quietly,$(call host_pip,rllib) torch==2.13.0)
+	$(call quietly,$(call host_pip,rllib) 'ray[rllib]' gymnasium $(HOST_TOOLS))
+	$(call quietly,$(call host_pip,rllib) --no-deps --editable .)
 	@touch $@
 
-.envs/rllte/.ready: $(PINS)
+.envs/rllte/.ready: pyproject.toml constraints-rllte.txt
 	@echo "installing rllte in an environment of its own (about a minute, once) …"
 	@$(PYTHON) -m venv .envs/rllte
-	$(call quietly,.envs/rllte/$(HOST_PIP) torch==2.13.0)
-	$(call quietly,.envs/rllte/$(HOST_PIP) gymnasium==1.4.0 termcolor==3.3.0 pynvml==11.5.0 $(HOST_TOOLS))
-	$(call quietly,.envs/rllte/$(HOST_PIP) --no-deps rllte-core==1.0.1)
-	$(call quietly,.envs/rllte/$(HOST_PIP) --no-deps --editable .)
+	$(call quietly,$(call host_pip,rllte) torch==2.13.0)
+	$(call quietly,$(call host_pip,rllte) gymnasium termcolor pynvml pyarrow $(HOST_TOOLS))
+	$(call quietly,$(call host_pip,rllte) --no-deps rllte-core)
+	$(call quietly,$(call host_pip,rllte) --no-deps --editable .)
 	@touch $@
 
 test: $(VENV)/.dev-ready test-hosts  ## all tests, with the doctests and the README's code

@@ -60,10 +60,12 @@ class RunCommand:
 
 @dataclass(frozen=True)
 class ReportCommand:
-    """Write report.html and figures/ into --out, from the runs in it."""
+    """Write report.html and figures/ from the runs in --out."""
 
     out: Annotated[Path, arg(metavar="DIR")] = Path("runs")
-    """The records folder; the report is written into it."""
+    """The records folder."""
+    into: Annotated[Path | None, arg(metavar="DIR")] = None
+    """Where report.html and figures/ are written; --out if left out, which may be on a read-only disk."""
     summaries: Annotated[Path, arg(metavar="DIR")] = Path("lab/results")
     """Folder of small summaries: read when --out holds no runs, written with --save-summaries."""
     save_summaries: bool = False
@@ -177,7 +179,7 @@ def _do(command: Commands, console: Console) -> int:
         case ReportCommand():
             from payback_lab.report.command import report
 
-            return report(command.out, command.summaries, command.save_summaries, console)
+            return report(command.out, command.summaries, command.save_summaries, console, command.into)
         case ListCommand():
             from payback_lab.running import overview
 
