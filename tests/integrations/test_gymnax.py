@@ -263,7 +263,7 @@ def numpy_bonus(obs, action, next_obs, info):
     [
         (TypeError, "EpisodicCount cannot be traced", lambda: shaped(Walk(), EpisodicCount())),
         (TypeError, "int cannot be traced", lambda: shaped(Walk(), 3)),
-        (ValueError, "refused for this match", lambda: shaped(Walk(), "novelty", payback.pbim(GAMMA), on_truncation="carry")),
+        (ValueError, "refused for this match", lambda: ShapeReward(Walk(), "x", payback.pbim(GAMMA), "carry")),
         (ValueError, "step returns six", lambda: play(shaped(OldWalk(), "novelty", on_truncation="carry"))),
         (ValueError, "step returns 4 values", lambda: play(shaped(FourValues(), "novelty"))),
         (ValueError, r"shape \(5, 2\), not \(5,\)", lambda: play(shaped(Walk(), lambda *t: t[2]))),
