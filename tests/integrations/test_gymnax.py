@@ -3,8 +3,11 @@
 The walk needs JAX alone; what is about gymnax itself runs in the hosts' environment.
 """
 
+import importlib.util
+import re
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +26,7 @@ from .jax_walk import OldWalk, Walk  # noqa: E402
 from .own_match import halves  # noqa: E402
 
 GAMMA, B, T = 0.9, 5, 60
+ROOT = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
@@ -359,3 +363,15 @@ class TestGymnax:
         obs, *_ = self.run(shaped, params, 20)
         assert obs.shape[-1] == 5
         assert shaped.num_actions == 2
+
+    def test_the_page_runs(self, gymnax):
+        page = (ROOT / "docs" / "howto" / "gymnax.md").read_text()
+        exec(re.search(r"```python\n(.*?)```", page, re.S).group(1), {})
+
+    def test_the_example_learns(self, gymnax):
+        spec = importlib.util.spec_from_file_location("purejaxrl_style", ROOT / "examples" / "purejaxrl_style.py")
+        example = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(example)
+        early, late = example.main()
+        assert early < 200
+        assert late > 400

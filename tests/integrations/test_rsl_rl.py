@@ -4,6 +4,7 @@ Runs in the hosts' environment (make test-hosts).
 """
 
 import importlib.util
+import re
 import warnings
 from contextlib import redirect_stdout
 from io import StringIO
@@ -110,19 +111,22 @@ def test_settled_time_outs_keep_every_value(name):
     assert left == pytest.approx(0.0, abs=1e-5)
 
 
-def test_carried_time_outs_keep_every_value():
+@pytest.mark.parametrize("delay", [1, 4])
+def test_carried_time_outs_keep_every_value(delay):
     """The time limit is not part of the task: 0.05 / (1 − γ), as rsl_rl's own PPO values it without a bonus."""
-    plain = start_value(example.Lanes(B), {"class_name": "PPO"}, True)
-    carried = start_value(example.Lanes(B), shaped(MATCHES["grm-1"], "carry"), True)
-    assert plain == pytest.approx(0.05 / (1 - GAMMA), rel=1e-3)
-    assert carried == pytest.approx(plain, rel=1e-3)
+    match = payback.grm(GAMMA, delay, center=False)
+    assert start_value(example.Lanes(B), shaped(match, "carry"), True) == pytest.approx(0.05 / (1 - GAMMA), rel=1e-3)
 
 
 class Random(example.Lanes):
-    """Lanes that also end by chance, without a time-out; what was paid is kept."""
+    """Lanes that also end by chance, without a time-out."""
+
+    step_dt = 1.0
+    """Read by rsl_rl to scale the weight of its RND."""
 
     def __init__(self, num_envs):
         super().__init__(num_envs)
+        self.unwrapped = self
         self.chance = torch.Generator().manual_seed(0)
 
     def step(self, actions):
@@ -152,12 +156,15 @@ def test_it_pays_what_the_ledger_pays(delay, center, on_truncation):
         trained.learn(2)
     rows = (np.array(torch.stack(column)) for column in zip(*trained.alg.kept, strict=True))
     reward, dones, limit, F, paid, owed, stored, values = rows
-    ledger = Ledger(transform, 4, on_truncation, learner_gamma=GAMMA)
+    ledger = Ledger(transform, 4, learner_gamma=GAMMA)
     for t in range(len(F)):
         ends = dones[t].astype(bool)
-        expected = ledger.step(F[t].astype(float), ends & ~limit[t], limit[t])
+        debt = ledger.owed
+        expected = ledger.step(F[t].astype(float), ends, None)
+        # What rsl_rl's V(s_t) charges again at a carried time-out is given back.
+        expected += GAMMA * debt * limit[t] * (on_truncation == "carry")
         np.testing.assert_allclose(paid[t], expected, rtol=1e-5, atol=1e-6)
-        np.testing.assert_allclose(owed[t], ledger.ending, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(owed[t], ledger.owed, rtol=1e-5, atol=1e-6)
     assert limit.sum() > 5
     assert (dones.astype(bool) & ~limit).sum() > 10
     assert (F[dones.astype(bool)] == 0).all()
@@ -181,6 +188,19 @@ def test_its_own_rnd_is_shaped_and_logged_as_it_was():
     assert F.std() > 0
     assert (paid - F).abs().max() > 0.01
     assert alg.broken == 0
+
+
+def test_the_page_trains():
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "rsl_rl.md").read_text()
+    shown: dict = {}
+    exec(re.search(r"```python\n(.*?)```", page, re.S).group(1), shown)
+    with redirect_stdout(StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cfg = example.config(shown["algorithm"])
+        cfg["obs_groups"] = {**cfg["obs_groups"], "rnd_state": ["policy"]}
+        trained = OnPolicyRunner(Random(4), cfg)
+        trained.learn(1)
+    assert trained.alg.shaped_rewards.shape == (4,)
 
 
 def test_the_class_is_found_by_its_name_and_a_match_of_ones_own_is_watched():

@@ -6,7 +6,12 @@
 
 rsl_rl's own PPO adds the bonus and then adds γ V(s) to the reward of every step that `extras["time_outs"]` flags. With
 a debt that was settled at that step this is the double payment that reverses preferences. Here the time-outs are masked
-(`on_truncation="settle"`: the time limit is part of the task), or kept and the debt left to the value ("carry").
+(`on_truncation="settle"`: the time limit is part of the task), or kept and the debt left to the value ("carry"):
+
+    F'_t = −Debt_t + γ Debt_t at such a time-out, so that for a critic that sees the debt, V = V_E − Debt,
+    r_t + F'_t + γ V(s_t) = r_t + γ V_E(s_t) − Debt_t                                                       (the law)
+
+since it is V(s_t), not V(s_{t+1}), that rsl_rl bootstraps with.
 
 The state of the loans is on the device of the rewards, in float64; values are looked at once per rollout.
 """
@@ -68,7 +73,7 @@ class ShapedPPO(PPO):
         self.loans: Any = None
         """The transform's state."""
         self.owed = torch.zeros(0)
-        """What each environment owes, valued at its next step; before a carried debt was left to the value."""
+        """What each environment owes, valued at its next step."""
         self.shaped_rewards = torch.zeros(0)
         """F'_t of the last step; `intrinsic_rewards` has F_t, which rsl_rl logs."""
         self.steps = 0
@@ -87,13 +92,14 @@ class ShapedPPO(PPO):
         carried = torch.zeros_like(ended) if self.settles else limit
         F = torch.where(ended, 0.0, self._ask(obs, ended, extras))
         loans = self.transform.init(F) if self.loans is None else self.loans
-        loans, shaped = self.transform.update(loans, F, ended & ~carried)
-        self._refuse_too_large(shaped, rewards.dtype)
+        after, shaped = self.transform.update(loans, F, ended)
         if isinstance(self.transform, Match):
-            self.owed = owed(self.transform, loans)
-            loans = loans if self.settles else drop(self.transform, loans, carried)[0]
+            # rsl_rl adds γ V(s_t) at a time-out, and V(s_t) charges Debt_t again: that much is given back.
+            shaped = shaped + torch.where(carried, self.gamma * owed(self.transform, loans), 0.0)
+            self.owed = owed(self.transform, after)
+            self._refuse_too_large(shaped, rewards.dtype)
             self._count(shaped, ended, carried)
-        self.loans, self.steps = loans, self.steps + 1
+        self.loans, self.steps = after, self.steps + 1
         if self.settles and "time_outs" in extras:
             self._say_once(limit)
             extras = {key: value for key, value in extras.items() if key != "time_outs"}
