@@ -184,7 +184,8 @@ def test_its_own_rnd_is_shaped_and_logged_as_it_was():
         trained.learn(2)
     alg = trained.alg
     assert alg.rnd is not None
-    F, paid = (torch.stack([row[k] for row in alg.kept]) for k in (3, 4))
+    reward, F, paid, stored = (torch.stack([row[k] for row in alg.kept]) for k in (0, 3, 4, 6))
+    torch.testing.assert_close(stored, reward + paid)  # once
     assert F.std() > 0
     assert (paid - F).abs().max() > 0.01
     assert alg.broken == 0
