@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,15 @@ Fit = tuple[Array, tuple[int, ...]]
 """An array of the state, whose library and dtype rewards must have, and their shape."""
 
 
+class Schedule(NamedTuple):
+    """m_k, the share of a loan that is repaid at age k while its episode goes on; what is left is due at the end."""
+
+    shares: np.ndarray
+    """(n,) m_0 … m_{n−1}."""
+    fade: float = 0.0
+    """Each later share over the one before it."""
+
+
 @dataclass(frozen=True, repr=False)
 class RewardTransform:
     """A pure pair of functions that turns a stream of rewards F_t into another, F′_t.
@@ -136,6 +145,8 @@ class Match(RewardTransform):
     """(state, where) → the state without the debt of the environments `where`."""
     falls_due_alone: bool = field(default=False)
     """Whether each loan falls due after a bounded time, whenever the episode ends; `on_truncation="carry"` needs it."""
+    _schedule: Schedule | None = field(default=None, compare=False)
+    """When a loan is repaid, where that is known; `felt_share` feeds the others one loan."""
 
     def __post_init__(self) -> None:
         """Refuse a match whose γ, debt or reset could not be used."""

@@ -21,6 +21,13 @@ def read_gamma(gamma: Any) -> float:
     return float(gamma)
 
 
+def read_share(name: str, value: Any) -> float:
+    """Return a number of [0, 1]."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) <= 1:
+        raise ValueError(f"{name} must lie in [0, 1], got {value!r}")
+    return float(value)
+
+
 def read_count(name: str, value: Any, least: int) -> int:
     """Return a whole number of steps, at least `least`."""
     try:
