@@ -54,6 +54,8 @@ class Claims:
     experiment: str
     full: int
     """Length of training from which on a run counts as trained in full."""
+    longer: Mapping[str, int] = field(default_factory=dict)
+    """Settings whose runs count as full at another length only."""
     unit: str
     """What that length is counted in: "episodes" or "steps"."""
     trained: Callable[[Result], int]
@@ -128,15 +130,19 @@ class Claims:
     def _lacking(self, sentence: Sentence, evidence: Evidence) -> str:
         """Say why the runs there are cannot decide, "" if they can."""
         runs = [(cell, self.trained(run)) for cell in sentence.needs for run in evidence.cells.get(cell, ())]
-        short = [(cell, length) for cell, length in runs if length < self.full]
+        short = [(cell, length) for cell, length in runs if length < self._full(cell)]
         seeds = _seeds(sentence, evidence)
         if short:
             (setting, scheme), length = min(short, key=lambda entry: entry[1])
             run = f"{scheme}{_at(evidence.title(setting))}"
-            return f"Cut short: {run} has {length:,} of {self.full:,} {self.unit}. {seeds}"
+            full = self._full((setting, scheme))
+            return f"Cut short: {run} has {length:,} of {full:,} {self.unit}. {seeds}"
         if any(len(evidence.cells.get(cell, ())) < FEWEST for cell in sentence.needs):
             return f"Too few seeds, {FEWEST} are needed. {seeds}"
         return ""
+
+    def _full(self, cell: Cell) -> int:
+        return self.longer.get(cell[0], self.full)
 
 
 def _missing(sentence: Sentence, evidence: Evidence) -> str:
