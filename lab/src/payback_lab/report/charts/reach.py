@@ -36,7 +36,7 @@ def reach_figure(summary: Summary) -> dict[str, Any]:
     heading = alt.TitleParams(
         "How far each method reaches: MiniGrid DoorKey, larger and larger", subtitle=_seeds(found), **_WORDS
     )
-    return _figure(alt.hconcat(solved, length, spacing=36).properties(title=heading))
+    return figure_of(alt.hconcat(solved, length, spacing=36).properties(title=heading))
 
 
 def speed_figure(summary: Summary) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def speed_figure(summary: Summary) -> dict[str, Any]:
     scale = alt.Scale(type="log", domain=[2e5, 2.2e7], nice=False)
     ticks = alt.Axis(values=[2e5, 5e5, 1e6, 2e6, 5e6, 1e7, 2e7], format="~s")
     chart = _panel(points, "step from which episodes stay short", ticks, scale, legend=True)
-    return _figure(chart.properties(title=alt.TitleParams(_seeds(found), **_WORDS)))
+    return figure_of(chart.properties(title=alt.TitleParams(_seeds(found), **_WORDS)))
 
 
 def as_svg(spec: dict[str, Any]) -> str:
@@ -65,7 +65,8 @@ _WORDS: dict[str, Any] = {
 }
 
 
-def _figure(chart: Any) -> dict[str, Any]:
+def figure_of(chart: Any) -> dict[str, Any]:
+    """Apply the common style in the sizes of a figure that stands alone."""
     spec = finished(chart)
     del spec["autosize"]
     spec["config"]["axis"] |= {"labelFontSize": 13, "titleFontSize": 13}
