@@ -11,6 +11,7 @@ MODULES = {
     "doorkey": "payback_lab.experiments.doorkey.experiment",
     "reach": "payback_lab.experiments.reach.experiment",
     "delay": "payback_lab.experiments.delay.experiment",
+    "curiosity": "payback_lab.experiments.curiosity.experiment",
 }
 
 
