@@ -23,7 +23,8 @@ from payback_lab.user_error import UserError
 
 NOTES = (
     "Not in the paper. The grid is the `minigrid` package's DoorKey 6×6 with its limit of 360 steps; the agent sees "
-    "7×7 cells of three small numbers each, as one vector of 147. The reward is MiniGrid's: 1 − 0.9·steps/360 at the goal.",
+    "7×7 cells of three small numbers each, as one vector of 147. The reward is MiniGrid's, 1 − 0.9·steps/360 at the "
+    "goal.",
     "The learner is Stable-Baselines3's PPO with its MLP policy. Its numbers are those of rl-starter-files, by "
     "MiniGrid's authors (rollouts of 128, minibatches of 256, rate 0.001, entropy 0.01), and of the RL Zoo's entry for "
     "DoorKey that follows it (8 environments, 10 epochs). The Zoo's normalisation of rewards is left out, because it "
