@@ -37,8 +37,9 @@ def train(run: Run, progress: Callable[[float], None]) -> Result:
     """Train a run to its end and evaluate the agent, acting as in training, on layouts that all runs share."""
     config: CuriosityConfig = run.config
     torch.set_num_threads(1)
-    # Said of every run of this experiment, which treats the limit as part of the task under every scheme.
+    # Known of every run: the limit is part of the task, and the schemes none and im repay nothing.
     warnings.filterwarnings("ignore", "a truncated episode's debt is settled")
+    warnings.filterwarnings("ignore", "there is no match in this transform")
     env = make_vec_env(lambda: grid(config.size), n_envs=config.environments, seed=run.seed)
     bonus, transform = paid(run, env.action_space)
     shaping = ShapeVecReward(env, bonus, transform, learner_gamma=config.gamma)
