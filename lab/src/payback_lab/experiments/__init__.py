@@ -13,6 +13,7 @@ MODULES = {
     "delay": "payback_lab.experiments.delay.experiment",
     "center": "payback_lab.experiments.center.experiment",
     "center-cliff": "payback_lab.experiments.center_cliff.experiment",
+    "curiosity": "payback_lab.experiments.curiosity.experiment",
 }
 
 
