@@ -45,7 +45,7 @@ def test_gymnasium_vector(walk, mode, on_truncation, tmp_path):
     envs.reset(seed=0)
     ended = 0
     for t in range(300):
-        _, _, terminated, truncated, info = envs.step(np.zeros(B, int))
+        _, _, terminated, truncated, _ = envs.step(np.zeros(B, int))
         ended += int(np.sum(terminated))
         if mode is AutoresetMode.DISABLED and (terminated | truncated).any():
             envs.reset(options={"reset_mask": terminated | truncated})

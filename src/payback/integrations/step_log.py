@@ -75,4 +75,4 @@ class StepLog:
 def _lent(reward: np.ndarray, before: Any) -> np.ndarray | None:
     """Return F − F̄ where the transform is a `center` and a match, None where F itself is lent or it is not known."""
     first = before[0] if is_tuple(before) and len(before) == 2 else None
-    return reward - first.mean if isinstance(first, CenterState) else None
+    return reward - float(first.mean) if isinstance(first, CenterState) else None
