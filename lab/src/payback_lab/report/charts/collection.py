@@ -11,11 +11,12 @@ from payback_lab.methods import title
 from payback_lab.report import tables
 from payback_lab.report.charts import cliff
 from payback_lab.report.charts.curves import LABELS, LOGARITHMIC, curve_chart
-from payback_lab.report.charts.final_figures import DELAYS, FINALS, delay_chart, final_chart
+from payback_lab.report.charts.final_figures import DELAYS, FINALS, delay_chart
 from payback_lab.report.charts.style import finished
+from payback_lab.report.story import Drawing
 from payback_lab.report.summary import Group, Summary
 
-HEIGHT = 300
+HEIGHT = 240
 PADDING = {"left": 10, "top": 10, "bottom": 10, "right": 40}
 """Around a saved figure; more on the right, because the reader's font may be wider than the one measured."""
 
@@ -50,15 +51,12 @@ class Charts:
         self._static[name] = static | {"datasets": {"rows": tables.curve_rows(columns), "beside": longer}}
         return {"id": name, "caption": label.capitalize()}
 
-    def final(self, group: Group, schemes: list[str], key: str) -> dict[str, str]:
-        """Add the final figures by scheme."""
-        name = _id(group.name, key)
-        rows = tables.final_rows(group, key)
-        chart = final_chart(schemes, FINALS[key])
-        height = 34 * len(schemes) + 10
-        self._add(name, _id(key, *schemes), finished(chart, width="container", height=height), {"rows": rows})
-        self._static[name] = finished(chart, width=520, height=height) | {"datasets": {"rows": rows}}
-        return {"id": name, "caption": FINALS[key].capitalize()}
+    def add(self, experiment: str, drawing: Drawing) -> dict[str, str]:
+        """Add a chart that an experiment brings."""
+        name = _id(experiment, drawing.name)
+        self._add(name, name, finished(drawing.chart, width="container", height=drawing.height), dict(drawing.data))
+        self._static[name] = finished(drawing.chart, width=520, height=320) | {"datasets": dict(drawing.data)}
+        return {"id": name, "caption": drawing.caption}
 
     def delay(self, group: Group, key: str) -> dict[str, str]:
         """Add a figure against the delay of the repayment."""

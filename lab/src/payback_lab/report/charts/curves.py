@@ -12,6 +12,8 @@ LABELS = {
     "length": "length of an episode (moves)",
     "window_mean": "length of an episode (steps)",
 }
+LENGTHS = [20, 50, 100, 200, 500, 1000, 2000]
+"""Ticks of a logarithmic axis of lengths."""
 LOGARITHMIC = ("window_mean",)
 """Drawn on a logarithmic axis, because most of the progress lies in the lowest tenth of the range."""
 
