@@ -34,6 +34,8 @@ class Measured:
     paper: float | None = None
     said: str = ""
     """The figure in words."""
+    interval: str = ""
+    """Its interval in words, or in how many seeds there is such a figure."""
     printed: str = ""
     """The paper's figure as it prints it."""
 
@@ -46,6 +48,7 @@ class Row:
     title: str
     colour: str
     said: str
+    interval: str
     printed: str
     at: float | None
     low: float
@@ -82,9 +85,10 @@ def panel(name: str, measured: Sequence[Measured], bounds: tuple[float, float] |
     rows = tuple(
         Row(
             m.scheme,
-            title(m.scheme),
+            title(m.scheme).replace("not normalised", "not norm."),
             colour(m.scheme),
             m.said,
+            m.interval,
             m.printed,
             None if m.mean is None else place(m.mean),
             0.0 if m.mean is None else place(m.low),
@@ -105,13 +109,11 @@ def panel_of_group(summary: Summary, group: Group, key: str) -> Panel:
         values = [run.get(key) for run in runs]
         cell, there = tables.cell(values), [float(value) for value in values if value is not None]
         booleans = booleans or any(isinstance(value, bool) for value in values)
-        said = " ".join(filter(None, (cell.here, cell.interval)))
         shown = printed.get(scheme, "")
         mean, low, high = (np.mean(there), *bootstrap_interval(np.array(there))) if there else (None, 0.0, 0.0)
         paper = printed_number(shown)
-        found.append(
-            Measured(scheme, None if mean is None else float(mean), float(low), float(high), paper, said, shown)
-        )
+        exact = None if mean is None else float(mean)
+        found.append(Measured(scheme, exact, float(low), float(high), paper, cell.here, cell.interval, shown))
     return panel(TITLES.get(key, key.replace("_", " ")), found, (0.0, 1.0) if booleans else None)
 
 
@@ -130,18 +132,18 @@ def panels_of_claim(figures: Sequence[Figure]) -> list[Panel]:
 
 
 def _measured(figure: Figure) -> Measured:
-    interval = f" [{tables.number(figure.low)}, {tables.number(figure.high)}]" if figure.high > figure.low else ""
-    never = f" ({figure.never} of {figure.seeds} never)" if figure.never else ""
-    said = f"{tables.number(figure.mean)}{interval}{never}"
+    interval = f"[{tables.number(figure.low)}, {tables.number(figure.high)}]" if figure.high > figure.low else ""
+    never = f"({figure.never} of {figure.seeds} never)" if figure.never else ""
+    said, beside = tables.number(figure.mean), " ".join(filter(None, (interval, never)))
     printed = "" if figure.paper is None else tables.number(figure.paper)
-    return Measured(figure.scheme, figure.mean, figure.low, figure.high, figure.paper, said, printed)
+    return Measured(figure.scheme, figure.mean, figure.low, figure.high, figure.paper, said, beside, printed)
 
 
 def printed_number(printed: str) -> float | None:
     """Read a figure as the paper prints it; None where it prints no number.
 
-    >>> [printed_number(text) for text in ("88", "1.67 M", "N/A", "")]
-    [88.0, 1670000.0, None, None]
+    >>> [printed_number(text) for text in ("88", "≈ 48", "1.67 M", "N/A", "")]
+    [88.0, 48.0, 1670000.0, None, None]
     """
-    found = re.fullmatch(r"(-?[\d.]+)( M)?", printed)
+    found = re.fullmatch(r"(?:≈ )?(-?[\d.]+)( M)?", printed)
     return None if found is None else float(found[1]) * (1e6 if found[2] else 1)

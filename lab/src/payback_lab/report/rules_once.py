@@ -37,7 +37,7 @@ def said_once(notes: Sequence[str]) -> Notes:
     return Notes(
         tuple(" ".join(group) for group in rules),
         tuple(" ".join(part for part in parts if part not in number) for parts in split),
-        tuple(tuple(dict.fromkeys(number[part] for part in parts if part in number)) for parts in split),
+        tuple(tuple(sorted({number[part] for part in parts if part in number})) for parts in split),
     )
 
 

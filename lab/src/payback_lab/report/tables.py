@@ -44,16 +44,38 @@ def curve_columns(group: Group, column: str) -> dict[str, Any]:
 
 
 def _rounded(values: np.ndarray) -> list[float | None]:
-    """Round for the page, to four digits, which no chart shows all of; JSON has no NaN.
+    """Round for charts; JSON has no NaN."""
+    return [None if np.isnan(value) else round(float(value), 2) for value in values]
 
-    >>> _rounded(np.array([1234.567, 12.3456, np.nan]))
-    [1235, 12.35, None]
+
+def thinned(columns: dict[str, Any], points: int = 250) -> dict[str, Any]:
+    """Keep at most so many points of aggregated curves, four digits of each: a chart of the page shows no more.
+
+    >>> thinned({"x": [1, 2, 3, 4], "series": {"im": {"mean": [1234.56, None, 2.0, 3.0]}}}, points=2)
+    {'x': [1, 3], 'series': {'im': {'mean': [1235, 2]}}}
     """
-    return [None if np.isnan(value) else _short(float(f"{value:.4g}")) for value in values]
+    every = -(-len(columns["x"]) // points) or 1
+
+    def kept(part: list[float | None]) -> list[float | None]:
+        return [None if value is None else _four_digits(value) for value in part[::every]]
+
+    series = {scheme: {name: kept(part) for name, part in parts.items()} for scheme, parts in columns["series"].items()}
+    return {"x": columns["x"][::every], "series": series}
 
 
-def _short(value: float) -> float:
-    return int(value) if value.is_integer() else value
+def _four_digits(value: float) -> float:
+    short = float(f"{value:.4g}")
+    return int(short) if short.is_integer() else short
+
+
+def longest(columns: dict[str, Any], usual: float) -> float:
+    """Return where the axis of some curves ends: where it usually does, or a little above the highest mean.
+
+    >>> longest({"series": {"im": {"mean": [640.0, None]}}}, 700), longest({"series": {"im": {"mean": [1000.0]}}}, 700)
+    (700, 1100.0)
+    """
+    highest = max((m for parts in columns["series"].values() for m in parts["mean"] if m is not None), default=usual)
+    return usual if highest <= usual else round(1.1 * highest, -1)
 
 
 def curve_rows(columns: dict[str, Any]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import vl_convert
 from payback_lab.methods import title
 from payback_lab.report import tables
 from payback_lab.report.charts import cliff
-from payback_lab.report.charts.curves import LABELS, LOGARITHMIC, curve_chart
+from payback_lab.report.charts.curves import LABELS, LOGARITHMIC, LONGEST, curve_chart
 from payback_lab.report.charts.final_figures import DELAYS, FINALS, delay_chart
 from payback_lab.report.charts.style import finished
 from payback_lab.report.story import Drawing
@@ -42,11 +42,14 @@ class Charts:
         """Add the learning curves of one column; `beside` are longer runs to compare with, as thin lines."""
         name = _id(group.name, column)
         columns = tables.curve_columns(group, column)
-        label, line = LABELS[column], summary.reference.get(column)
-        chart = partial(curve_chart, schemes, label, group.axis, logarithmic=column in LOGARITHMIC, reference=line)
+        label, line, longest = LABELS[column], summary.reference.get(column), tables.longest(columns, LONGEST)
+        chart = partial(
+            curve_chart, schemes, label, group.axis, logarithmic=column in LOGARITHMIC, longest=longest, reference=line
+        )
         longer = tables.beside_rows(group, beside, column) if beside else []
-        data = {"rows": columns, "beside": longer}
-        self._add(name, _id(column, *schemes), finished(chart(), width="container", height=HEIGHT), data)
+        data = {"rows": tables.thinned(columns), "beside": longer}
+        kind = _id(column, f"{longest:.0f}", *schemes)
+        self._add(name, kind, finished(chart(), width="container", height=HEIGHT), data)
         static = finished(chart(legend=True), width=640, height=360)
         self._static[name] = static | {"datasets": {"rows": tables.curve_rows(columns), "beside": longer}}
         return {"id": name, "caption": label.capitalize()}

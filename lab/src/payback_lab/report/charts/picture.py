@@ -7,7 +7,7 @@ import altair as alt
 import numpy as np
 
 from payback_lab.report.charts.curves import LABELS, LENGTHS, LOGARITHMIC
-from payback_lab.report.charts.style import Layered, in_words, scheme_colour, scheme_dash
+from payback_lab.report.charts.style import Layered, scheme_colour, scheme_dash, scheme_legend
 from payback_lab.report.summary import Group
 
 POINTS = 80
@@ -17,29 +17,17 @@ POINTS = 80
 def picture_chart(schemes: Sequence[str], column: str, axis: str) -> Layered:
     """Draw mean curves over the data named `rows`, with their names in a row above."""
     rows = alt.Chart(alt.NamedData("rows"))
-    x = alt.X("x:Q", title=axis, axis=alt.Axis(grid=False, tickCount=4, format="~s" if axis == "step" else ",d"))
+    x = alt.X("x:Q", title=None, axis=alt.Axis(grid=False, tickCount=4, format="~s" if axis == "step" else ",d"))
     logarithmic = column in LOGARITHMIC
     scale = alt.Scale(type="log", nice=False) if logarithmic else alt.Scale(zero=False)
-    ticks = alt.Axis(values=LENGTHS, format="d", title=None) if logarithmic else alt.Axis(tickCount=4, title=None)
-    names = alt.Legend(
-        orient="top",
-        title=None,
-        columns=3,
-        labelExpr=in_words("datum.label"),
-        symbolType="stroke",
-        symbolStrokeWidth=3,
-        symbolSize=150,
-        offset=4,
-        rowPadding=1,
-        labelFontSize=11,
-    )
+    ticks = alt.Axis(values=list(LENGTHS), format="d", title=None) if logarithmic else alt.Axis(tickCount=4, title=None)
+    names = scheme_legend(orient="top", columns=2, symbolSize=150, offset=4, rowPadding=1, labelFontSize=11)
     lines = rows.mark_line(strokeWidth=2, clip=True).encode(
         x=x,
         y=alt.Y("mean:Q", scale=scale, axis=ticks),
-        color=scheme_colour(schemes).copy(deep=True),
-        strokeDash=scheme_dash(schemes),
+        color=scheme_colour(schemes, names),
+        strokeDash=scheme_dash(schemes, names),
     )
-    lines.encoding.color.legend = names
     return alt.layer(lines)
 
 

@@ -47,7 +47,7 @@ def conclusion(summary: Summary) -> str | None:
 
 def picture(summary: Summary) -> Drawing | None:
     """Draw the returns of the baselines and of two repaid bonuses."""
-    return curves(group_of(summary), ("none", "im", "pbim", "grm-10"), "Return while learning")
+    return curves(group_of(summary), ("none", "im", "pbim", "grm-10"), "Return by episode")
 
 
 STORY = Story(

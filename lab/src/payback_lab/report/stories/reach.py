@@ -40,7 +40,7 @@ def how_soon(summary: Summary) -> str | None:
         return None
     return (
         f"GRM with D = 30 stays short from {step / 1e6:.2f} M steps on; with the raw bonus episodes end at {raw:,.0f} of "
-        f"at most {10 * size(group) ** 2:,} steps, because it pays to go on collecting it."
+        f"at most {10 * size(group) ** 2:,} steps."
     )
 
 
@@ -63,9 +63,9 @@ def picture(summary: Summary) -> Drawing | None:
     """Draw the curves of the telling grid."""
     group = telling(summary) or next(iter(plain_groups(summary)), None)
     where = f", {size(group)}×{size(group)} grid" if group else ""
-    return curves(group, METHODS, f"Length of an episode{where}")
+    return curves(group, METHODS, f"Length of episodes by step{where}")
 
 
 STORY = Story(
-    "How large may the grid be before each method fails?", (who_learns, how_soon, what_was_run), conclusion, picture
+    "How large a grid does each method learn?", (who_learns, how_soon, what_was_run), conclusion, picture
 )
