@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Concatenate, ParamSpec
 
 from payback_lab.claims.claim import Claim, Verdict
-from payback_lab.claims.evidence import Cell, Evidence, gather
+from payback_lab.claims.evidence import Cell, Evidence, Measure, gather
+from payback_lab.claims.figures import figures_of
 from payback_lab.running.plan import Result
 
 FEWEST = 3
@@ -18,8 +19,39 @@ P = ParamSpec("P")
 
 
 def rule(decide: Callable[Concatenate[Evidence, P], Decision]) -> Callable[P, Rule]:
-    """Make a rule of a function that decides: called without the evidence, it returns what waits for it."""
-    return lambda *args, **kwargs: lambda evidence: decide(evidence, *args, **kwargs)
+    """Make a rule of a function that decides: called without the evidence, it returns what waits for it.
+
+    The rule knows which measures it was given, itself or in its parts, so that their figures can be drawn.
+    """
+
+    def made(*args: P.args, **kwargs: P.kwargs) -> Rule:
+        given = (*args, *kwargs.values())
+        own = (given_measure for given_measure in given if isinstance(given_measure, Measure))
+        inner = (measure for part in given for measure in measures_of(part))
+        return MeasuringRule(lambda evidence: decide(evidence, *args, **kwargs), tuple(dict.fromkeys((*own, *inner))))
+
+    return made
+
+
+@dataclass(frozen=True)
+class MeasuringRule:
+    """Hold a rule and what it measures."""
+
+    decide: Rule
+    measures: tuple[Measure, ...]
+
+    def __call__(self, evidence: Evidence) -> Decision:
+        return self.decide(evidence)
+
+
+def measures_of(found: object) -> tuple[Measure, ...]:
+    """Return what a rule measures; () for anything that does not say."""
+    return found.measures if isinstance(found, MeasuringRule) else ()
+
+
+def measuring(*measures: Measure) -> Callable[[Callable[P, Rule]], Callable[P, Rule]]:
+    """Say what a rule measures that is not given its measures."""
+    return lambda make: lambda *args, **kwargs: MeasuringRule(make(*args, **kwargs), measures)
 
 
 @dataclass(frozen=True)
@@ -124,6 +156,7 @@ class Claims:
             here,
             "undecided" if lacking else verdict,
             " ".join(filter(None, (said, sentence.note, _untouched(borrowed)))),
+            figures=() if missing else figures_of(evidence, measures_of(sentence.rule), sentence.needs),
             **label,
         )
 

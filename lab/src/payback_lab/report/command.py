@@ -27,7 +27,7 @@ def report(out: Path, summaries: Path, save_summaries: bool, console: Console, i
     found, damaged = _read(out)
     if not found and damaged:
         raise UserError(f"All runs in {out} are damaged: make them again with `payback-lab run`.")
-    told = _summaries(found) if found else store.load(summaries)
+    told = _summaries(found) if found else sorted(store.load(summaries), key=lambda s: _place(s.experiment))
     if not told:
         raise UserError(
             f"There are no runs in {out} and no summaries in {summaries}: start with `payback-lab run cliff`."
@@ -93,12 +93,16 @@ def _summaries(found: dict[str, Record]) -> list[Summary]:
     """Summarise experiment by experiment, in the order of `payback-lab list`."""
     names = dict.fromkeys(record.identity["experiment"] for record in found.values())
     _refuse_mixed(found)
-    order = list(experiments.MODULES)
-    known = sorted(names, key=lambda name: order.index(name) if name in order else len(order))
     return [
         summarise(experiments.load(name), {i: r for i, r in found.items() if r.identity["experiment"] == name})
-        for name in known
+        for name in sorted(names, key=_place)
     ]
+
+
+def _place(name: str) -> int:
+    """Return where an experiment stands in `payback-lab list`; one that does not exist any more comes last."""
+    order = list(experiments.MODULES)
+    return order.index(name) if name in order else len(order)
 
 
 def _refuse_mixed(found: dict[str, Record]) -> None:
