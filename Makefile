@@ -11,7 +11,7 @@ PINS := pyproject.toml lab/pyproject.toml constraints.txt
 quietly = @out=$$($(1) 2>&1) || { echo "$$out"; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce reproduce-all demo test test-fast test-hosts lint format bench readme clean
+.PHONY: help reproduce reproduce-all demo test test-fast test-hosts lint format bench docs readme clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -88,7 +88,7 @@ HOST_PIP := bin/python -m pip install --quiet --disable-pip-version-check
 	$(call quietly,.envs/rllte/$(HOST_PIP) --no-deps --editable .)
 	@touch $@
 
-test: $(VENV)/.dev-ready test-hosts  ## all tests, with the doctests and the README's code
+test: $(VENV)/.dev-ready test-hosts  ## all tests, with the doctests and the code of README and docs
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 FAST := tests/core tests/check tests/auditing tests/bonuses tests/docs tests/test_*.py
@@ -99,7 +99,9 @@ test-fast: $(VENV)/.dev-ready  ## the library's tests on NumPy alone (under two 
 HOST_TESTS := tests/integrations
 test-hosts: .envs/rllib/.ready .envs/rllte/.ready  ## the adapters of RLlib and rllte, in their own environments
 	@OMP_NUM_THREADS=1 .envs/rllib/bin/python -m pytest --quiet $(HOST_TESTS)/test_rllib.py $(HOST_TESTS)/test_gymnasium.py $(HOST_TESTS)/test_truncation.py
+	@OMP_NUM_THREADS=1 .envs/rllib/bin/python -m pytest --quiet tests/docs/test_pages.py -k rllib
 	@OMP_NUM_THREADS=1 .envs/rllte/bin/python -m pytest --quiet $(HOST_TESTS)/test_rllte.py
+	@OMP_NUM_THREADS=1 .envs/rllte/bin/python -m pytest --quiet tests/docs/test_pages.py -k rllte
 
 lint: $(VENV)/.dev-ready  ## ruff and pyright
 	@$(BIN)/ruff check .
@@ -114,7 +116,13 @@ format: $(VENV)/.dev-ready  ## rewrite the code in the house style
 bench: $(VENV)/.dev-ready  ## the core beside its peers, as ratios measured in one run
 	@$(BIN)/python benchmarks/core.py
 
-readme: $(VENV)/.run-ready  ## the tables and figures of README and docs, made again from lab/results
+# The tutorials are run, which takes some minutes; NOTEBOOKS=off leaves their results out.
+NOTEBOOKS ?= force
+docs: $(VENV)/.dev-ready  ## the site, in build/site; runs the tutorials (make docs NOTEBOOKS=off does not)
+	@NOTEBOOKS=$(NOTEBOOKS) OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
+	@echo "wrote build/site/index.html"
+
+readme: $(VENV)/.run-ready  ## the tables and figures of docs/, made again from lab/results
 	@$(BIN)/payback-lab docs
 
 clean:  ## remove the virtual environment and caches

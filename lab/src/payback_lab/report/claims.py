@@ -3,16 +3,15 @@
 from pathlib import Path
 
 from payback_lab.claims.claim import Claim
-from payback_lab.report.committed import committed, committed_claims
+from payback_lab.report.committed import committed, committed_claims, verdicts
 from payback_lab.report.markdown import rows
-from payback_lab.report.readme import verdicts
 
 EXPERIMENTS = ("cliff", "long-cliff", "doorkey")
 COLUMNS = ("verdict", "sentence", "paper", "here", "where it stands, and how it is decided")
 HEAD = """\
 # The paper's claims, one by one
 
-Made by `make readme` from [lab/results/](../lab/results); a test holds it against them. "Undecided" means that the
+Made by `payback-lab docs` from [lab/results/](../lab/results); a test holds it against them. "Undecided" means that the
 intervals, or the number of seeds, leave it open. DoorKey's rules were written down before its second seed was run. A
 name before a sentence is an ablation: there the sentence is decided again for a changed experiment; with
 `other-matchings` it is a question of ours. The counts leave these out.

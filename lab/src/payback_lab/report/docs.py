@@ -1,11 +1,11 @@
-"""`payback-lab docs`: the tables and figures of README and docs, made again from the committed summaries."""
+"""`payback-lab docs`: the tables and figures of docs/, made again from the committed summaries."""
 
 from pathlib import Path
 
 from rich.console import Console
 
 from payback_lab.atomic_write import write_file
-from payback_lab.report import claims, readme, reproduction, store
+from payback_lab.report import claims, reproduction, results_pages, store
 from payback_lab.report.page import page
 from payback_lab.user_error import UserError, writing_to
 
@@ -19,20 +19,23 @@ FIGURES = (
     f"{_MATCHINGS}-sampled-length-by-delay",
     f"{_MATCHINGS}-settled-step-by-delay",
 )
-"""The figures that README and docs show, by their names in the report."""
+"""The figures that README and docs/ show, by their names in the report."""
+
+
+FILLED = {**results_pages.FILLED, "docs/reproduction.md": reproduction.filled}
+"""The pages that are written by hand around tables that are made, and what fills them."""
 
 
 def write_docs(root: Path, summaries: Path, console: Console) -> int:
-    """Write the tables into README.md and docs/reproduction.md, docs/claims.md, and docs/figures; return 0.
+    """Write the tables into the pages of docs/, docs/claims.md, and docs/figures; return 0.
 
     Nothing is written before everything is made, so that a summary that cannot be read changes no page.
     """
-    missing = [name for name in ("README.md", "docs/reproduction.md") if not (root / name).is_file()]
+    missing = [name for name in FILLED if not (root / name).is_file()]
     if missing:
         raise UserError(f"There is no {missing[0]} in {root}: give the folder of the repository with --root.")
     files = {
-        "README.md": readme.filled((root / "README.md").read_text(), summaries),
-        "docs/reproduction.md": reproduction.filled((root / "docs/reproduction.md").read_text(), summaries),
+        **{name: fill((root / name).read_text(), summaries) for name, fill in FILLED.items()},
         "docs/claims.md": claims.page(summaries),
         **{f"docs/figures/{name}.svg": svg for name, svg in _figures(summaries).items()},
     }
