@@ -17,8 +17,6 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton", "docstrings"
 extensions += ["run_help", "vega_bundle"]
 exclude_patterns = ["_build", "_ext", "**/.ipynb_checkpoints"]
 default_role = "literal"
-# Some lists of pages are filled by pattern, so that a page of results is found when it comes.
-suppress_warnings = ["toc.empty_glob"]
 
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_block", "attrs_inline"]
 myst_heading_anchors = 3
