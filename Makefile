@@ -11,7 +11,8 @@ PINS := pyproject.toml lab/pyproject.toml constraints.txt
 quietly = @out=$$($(1) 2>&1) || { echo "$$out"; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce reproduce-all demo test test-fast test-hosts test-floors test-hosts-all lint format bench readme clean
+.PHONY: help reproduce reproduce-all demo test test-fast test-hosts test-floors test-hosts-all lint format bench docs readme \
+	clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -90,7 +91,7 @@ host_pip = .envs/$(1)/bin/python -m pip install --quiet --disable-pip-version-ch
 	$(call quietly,$(call host_pip,floors) --no-deps --editable .)
 	@touch $@
 
-test: $(VENV)/.dev-ready test-hosts  ## all tests, with the doctests and the README's code
+test: $(VENV)/.dev-ready test-hosts  ## all tests, with the doctests and the code of README and docs
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 FAST := tests/core tests/check tests/auditing tests/bonuses tests/docs tests/test_*.py
@@ -105,6 +106,7 @@ AT_FLOORS := gymnasium sb3 torchrl truncation wiring watch dropped_debts bonus_r
 
 test-hosts: .envs/hosts/.ready  ## the adapters of RLlib, rllte, gymnax, rsl_rl and RL Zoo, in an environment of their own
 	@OMP_NUM_THREADS=1 .envs/hosts/$(HOST_RUN) $(IN_HOSTS:%=tests/integrations/test_%.py)
+	@OMP_NUM_THREADS=1 .envs/hosts/$(HOST_RUN) tests/docs/test_pages.py -k "rllib or rllte"
 
 test-floors: .envs/floors/.ready  ## the adapters of Gymnasium, SB3 and TorchRL with the oldest versions that are allowed
 	@OMP_NUM_THREADS=1 .envs/floors/$(HOST_RUN) $(AT_FLOORS:%=tests/integrations/test_%.py)
@@ -124,7 +126,13 @@ format: $(VENV)/.dev-ready  ## rewrite the code in the house style
 bench: $(VENV)/.dev-ready  ## the core beside its peers, as ratios measured in one run
 	@$(BIN)/python benchmarks/core.py
 
-readme: $(VENV)/.run-ready  ## the tables and figures of README and docs, made again from lab/results
+# The tutorials are run, which takes some minutes; NOTEBOOKS=off leaves their results out.
+NOTEBOOKS ?= force
+docs: $(VENV)/.dev-ready  ## the site, in build/site; runs the tutorials (make docs NOTEBOOKS=off does not)
+	@NOTEBOOKS=$(NOTEBOOKS) OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
+	@echo "wrote build/site/index.html"
+
+readme: $(VENV)/.run-ready  ## the tables and figures of docs/, made again from lab/results
 	@$(BIN)/payback-lab docs
 
 clean:  ## remove the virtual environment and caches

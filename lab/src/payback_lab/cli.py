@@ -98,10 +98,10 @@ class PriorWorkCommand:
 
 @dataclass(frozen=True)
 class DocsCommand:
-    """Write the tables and figures of README and docs again, from the committed summaries alone."""
+    """Write the tables and figures of docs/ again, from the committed summaries alone."""
 
     root: Annotated[Path, arg(metavar="DIR")] = Path(".")
-    """The folder that holds README.md and docs/."""
+    """The folder that holds docs/."""
     summaries: Annotated[Path, arg(metavar="DIR")] = Path("lab/results")
     """Folder of committed summaries."""
 

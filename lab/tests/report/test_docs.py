@@ -15,11 +15,12 @@ RESULTS = ROOT / "lab" / "results"
 
 def test_it_writes_the_committed_pages_and_figures(tmp_path: Path) -> None:
     for name in PAGES:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         # A figure of the first table is changed: it must come back from the summaries.
         text = (ROOT / name).read_text()
-        (tmp_path / name).write_text(text.replace("10 of 10", "9 of 10").replace("never |", "0.10 M |"))
-        assert (tmp_path / name).read_text() != text
+        changed = text.replace("10 of 10", "9 of 10").replace("never |", "0.10 M |").replace("✗ seed", "✓ seed")
+        (tmp_path / name).write_text(changed)
+        assert changed != text, name
     assert write_docs(tmp_path, RESULTS, Console(quiet=True)) == 0
     figures = [f"docs/figures/{figure}.svg" for figure in (*FIGURES, *OWN_FIGURES)]
     for name in (*PAGES, "docs/claims.md", *figures):
@@ -27,12 +28,14 @@ def test_it_writes_the_committed_pages_and_figures(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_the_pages_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"There is no README.md in .*: give the folder of the repository with --root"):
+    with pytest.raises(
+        UserError, match=r"There is no docs/results/cliff.md in .*: give the folder of the repository with --root"
+    ):
         write_docs(tmp_path, RESULTS, Console(quiet=True))
 
 
 def test_nothing_is_written_if_a_figure_is_missing(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/results").mkdir(parents=True)
     for name in PAGES:
         (tmp_path / name).write_text((ROOT / name).read_text().replace("10 of 10", "9 of 10"))
     shutil.copytree(RESULTS, tmp_path / "results")

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from payback_lab import experiments
 from payback_lab.claims.claim import Claim, Figure
 from payback_lab.report.claims_view import ClaimsView, ShownClaim, claims_view
 from payback_lab.report.committed import committed, committed_claims
@@ -14,7 +13,7 @@ COLUMNS = ("verdict", "sentence", "here (paper)", "decided")
 HEAD = """\
 # The paper's claims, one by one
 
-Made by `make readme` from [lab/results/](../lab/results); a test holds it against them. Under each table stand the rules
+Made by `payback-lab docs` from [lab/results/](../lab/results); a test holds it against them. Under each table stand the rules
 that several sentences share, and folded below them every sentence in full: intervals, tests, and what the paper prints.
 
 "Undecided" means that the intervals, or the number of seeds, leave it open. DoorKey's rules were written down before its

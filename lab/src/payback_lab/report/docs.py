@@ -1,4 +1,4 @@
-"""`payback-lab docs`: the tables and figures of README and docs, made again from the committed summaries."""
+"""`payback-lab docs`: the tables and figures of docs/, made again from the committed summaries."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from payback_lab.atomic_write import write_file
-from payback_lab.report import claims, reach, readme, reproduction, store, which_delay
+from payback_lab.report import claims, reach, reproduction, results_pages, store, which_delay
 from payback_lab.report.charts.reach import as_svg, reach_figure, speed_figure
 from payback_lab.report.charts.which_delay import delay_figure, felt_figure
 from payback_lab.report.page import page
@@ -24,7 +24,7 @@ FIGURES = (
     f"{_MATCHINGS}-sampled-length-by-delay",
     f"{_MATCHINGS}-settled-step-by-delay",
 )
-"""The figures that README and docs show, by their names in the report."""
+"""The figures that README and docs/ show, by their names in the report."""
 OWN_FIGURES: Mapping[str, Callable[[Mapping[str, Summary]], dict[str, Any]]] = {
     "reach": lambda told: reach_figure(told["reach"]),
     "reach-speed": lambda told: speed_figure(told["reach"]),
@@ -32,12 +32,14 @@ OWN_FIGURES: Mapping[str, Callable[[Mapping[str, Summary]], dict[str, Any]]] = {
     "felt-share": lambda told: felt_figure(),
 }
 """The figures of docs/reach.md and docs/which-delay.md, from the summaries by experiment."""
-PAGES = ("README.md", "docs/reproduction.md", "docs/reach.md", "docs/which-delay.md")
+FILLED = {**results_pages.FILLED, "docs/reproduction.md": reproduction.filled}
+"""The pages that are written by hand around tables that are made, and what fills them from the folder of summaries."""
+PAGES = (*FILLED, "docs/reach.md", "docs/which-delay.md")
 """What is written by hand and has places for tables."""
 
 
 def write_docs(root: Path, summaries: Path, console: Console) -> int:
-    """Write the tables into the pages, docs/claims.md, and docs/figures; return 0.
+    """Write the tables into the pages of docs/, docs/claims.md, and docs/figures; return 0.
 
     Nothing is written before everything is made, so that a summary that cannot be read changes no page.
     """
@@ -50,8 +52,7 @@ def write_docs(root: Path, summaries: Path, console: Console) -> int:
     if absent:
         raise UserError(f"There is no summary of {absent[0]} in {summaries}: bring it back from git.")
     files = {
-        "README.md": readme.filled(text["README.md"], summaries),
-        "docs/reproduction.md": reproduction.filled(text["docs/reproduction.md"], summaries),
+        **{name: fill(text[name], summaries) for name, fill in FILLED.items()},
         "docs/claims.md": claims.page(summaries),
         "docs/reach.md": reach.filled(text["docs/reach.md"], told["reach"]),
         "docs/which-delay.md": which_delay.filled(text["docs/which-delay.md"], told),
