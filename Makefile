@@ -106,7 +106,7 @@ AT_FLOORS := gymnasium sb3 torchrl truncation wiring watch dropped_debts bonus_r
 
 test-hosts: .envs/hosts/.ready  ## the adapters of RLlib, rllte, gymnax, rsl_rl and RL Zoo, in an environment of their own
 	@OMP_NUM_THREADS=1 .envs/hosts/$(HOST_RUN) $(IN_HOSTS:%=tests/integrations/test_%.py)
-	@OMP_NUM_THREADS=1 .envs/hosts/$(HOST_RUN) tests/docs/test_pages.py -k "rllib or rllte"
+	@OMP_NUM_THREADS=1 .envs/hosts/$(HOST_RUN) tests/docs/test_pages.py -k "rllib or rllte or gymnax or rsl_rl"
 
 test-floors: .envs/floors/.ready  ## the adapters of Gymnasium, SB3 and TorchRL with the oldest versions that are allowed
 	@OMP_NUM_THREADS=1 .envs/floors/$(HOST_RUN) $(AT_FLOORS:%=tests/integrations/test_%.py)
