@@ -1,11 +1,12 @@
 """`payback-lab docs`: the tables and figures of README and docs, made again from the committed summaries."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
 from payback_lab.atomic_write import write_file
-from payback_lab.report import claims, readme, reproduction, store
+from payback_lab.report import claims, curiosity, readme, reproduction, store
 from payback_lab.report.page import page
 from payback_lab.user_error import UserError, writing_to
 
@@ -23,7 +24,8 @@ FIGURES = (
 
 
 def write_docs(root: Path, summaries: Path, console: Console) -> int:
-    """Write the tables into README.md and docs/reproduction.md, docs/claims.md, and docs/figures; return 0.
+    """Write the tables into README.md and docs/reproduction.md, docs/claims.md, docs/figures, and where it
+    has been run docs/results-curiosity.md; return 0.
 
     Nothing is written before everything is made, so that a summary that cannot be read changes no page.
     """
@@ -36,6 +38,9 @@ def write_docs(root: Path, summaries: Path, console: Console) -> int:
         "docs/claims.md": claims.page(summaries),
         **{f"docs/figures/{name}.svg": svg for name, svg in _figures(summaries).items()},
     }
+    if curiosity.is_committed(summaries):
+        files[curiosity.PAGE] = curiosity.page(summaries)
+        files |= {f"docs/figures/{name}.svg": svg for name, svg in _drawn(summaries, "curiosity", (curiosity.FIGURE,))}
     with writing_to(root):
         for name, text in files.items():
             write_file(root / name, text.encode())
@@ -44,9 +49,14 @@ def write_docs(root: Path, summaries: Path, console: Console) -> int:
 
 
 def _figures(summaries: Path) -> dict[str, str]:
-    """Draw the figures of README and docs; all of them are of DoorKey."""
-    _, charts = page([summary for summary in store.load(summaries) if summary.experiment == "doorkey"])
-    absent = [name for name in FIGURES if name not in charts.names()]
+    """Draw the figures of README and docs/reproduction.md; all of them are of DoorKey."""
+    return dict(_drawn(summaries, "doorkey", FIGURES))
+
+
+def _drawn(summaries: Path, experiment: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Draw figures of one experiment by their names in the report."""
+    _, charts = page([summary for summary in store.load(summaries) if summary.experiment == experiment])
+    absent = [name for name in names if name not in charts.names()]
     if absent:
         raise UserError(f"The summaries in {summaries} lack what {absent[0]} shows: bring them back from git.")
-    return {name: charts.svg(name) for name in FIGURES}
+    yield from ((name, charts.svg(name)) for name in names)
