@@ -147,15 +147,6 @@ def test_autoreset_rows_pay_and_count_nothing(envs):
     assert torch.isfinite(shaping.shape(rollout(5)).shaped).all(), "the module must not have learned from those rows"
 
 
-def test_the_readmes_lines_shape_a_rollout(envs, readme_block):
-    names = {"RND": RND, "envs": envs, "payback": payback, "samples": rollout(0)}
-    exec(readme_block("RLeXplore / rllte"), names)
-    assert names["shaped"].shape == names["F"].shape == (T, B)
-    assert not torch.allclose(names["shaped"], names["F"])
-    assert names["terminated"].any()
-    assert not names["truncated"].any()
-
-
 def test_the_causal_scale_is_the_rms_so_far():
     transform = payback.scale_by_rms()
     rewards = np.random.default_rng(0).normal(size=(9, 2))

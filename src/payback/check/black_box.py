@@ -14,7 +14,7 @@ from payback.check.laws import TINY, check_zero_sum, worth
 from payback.check.long_streams import long_streams
 from payback.check.plan import Plan
 from payback.check.rounding import FLOAT32, FLOAT64, Precision, first_drift, keeps_float32
-from payback.check.short_streams import random_streams, small_streams, wide_range_streams
+from payback.check.short_streams import large_last_streams, random_streams, small_streams, wide_range_streams
 from payback.check.stream import Stream, episodes_of, one_episode, written
 from payback.check.subject import as_numpy
 from payback.check.tried import Tried, with_stream
@@ -70,7 +70,7 @@ def _every_length(seed: int) -> Iterator[Stream]:
 
 def _episodes(plan: Plan, seed: int, narrow: bool) -> Iterator[Stream]:
     wide = () if narrow else wide_range_streams(seed)
-    for stream in (*small_streams(seed), *random_streams(seed, plan.random), *wide):
+    for stream in (*small_streams(seed), *large_last_streams(seed), *random_streams(seed, plan.random), *wide):
         yield from _cut(stream)
     yield one_episode(np.ones(70), "70 ones")
     yield one_episode(np.cos(np.arange(150.0)), "a wave of 150 steps")

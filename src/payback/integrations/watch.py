@@ -45,6 +45,7 @@ class Watch:
         """Those that did not cancel."""
         self.worst = 0.0
         """The largest |Σγ^t F′_t| / Σγ^t |F′_t| among them."""
+        self._residual = 0.0
 
     def add(self, shaped: np.ndarray, valid: np.ndarray | None) -> None:
         """Take what one step paid; `end` comes after the step that it belongs to."""
@@ -94,10 +95,18 @@ class Watch:
         if self.broken and not before:
             self._warn()
 
+    def take_residual(self) -> float:
+        """Return the largest |Σγ^t F′_t| / Σγ^t |F′_t| of the episodes that ended since it was taken last."""
+        self.sum_up()
+        residual, self._residual = self._residual, 0.0
+        return residual
+
     def _judge(self, sums: np.ndarray, sizes: np.ndarray, judged: np.ndarray) -> None:
         left = np.abs(sums[judged])
         size = sizes[judged]
         wrong = left > TOLERANCE * size + 1e-12
+        if len(left):
+            self._residual = max(self._residual, float((left / np.maximum(size, 1e-12)).max()))
         self.finished += len(left)
         self.broken += int(np.count_nonzero(wrong))
         if wrong.any():

@@ -1,4 +1,4 @@
-"""The page docs/results-curiosity.md, from the committed summary of the experiment `curiosity` alone."""
+"""The page docs/results/curiosity.md, from the committed summary of the experiment `curiosity` alone."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,25 +21,18 @@ from payback_lab.methods import title
 from payback_lab.report.committed import committed
 from payback_lab.report.markdown import rows
 
-PAGE = "docs/results-curiosity.md"
-FIGURE = "curiosity-rnd-length"
-"""The learning curves of RND's schemes, by their name in the report."""
 PAIRS = (("grm-30", "im"), ("grm-30", "none"), ("grm-10", "im"), ("pbim", "im"), ("im", "none"))
 """What is held against what; the first two are the questions."""
+COLUMNS = ("seeds", "share that solves it", "steps until then, thousands", "final length")
 HEAD = """\
-# Curiosity with Stable-Baselines3: what came out
+# Curiosity with Stable-Baselines3
 
-MiniGrid DoorKey 6×6, PPO of Stable-Baselines3, the bonuses of `payback.bonuses` with their defaults, 300,032 steps. Made by
-`payback-lab docs` from [lab/results/curiosity](../lab/results/curiosity); the runs are made by `payback-lab run curiosity`
-(`pip install 'payback-lab[sb3]'`). The rules were committed before the first run: [predictions](predictions.md).
+MiniGrid DoorKey 6×6, PPO of Stable-Baselines3, the bonuses of `payback.bonuses` with their defaults, 300,032 steps. Made
+by `payback-lab docs` from the summary in `lab/results/curiosity`; the runs are made by `payback-lab run curiosity`
+(`pip install 'payback-lab[sb3]'`). The rules were committed before the first run: [predictions](../predictions.md).
 """
 Cells = Mapping[tuple[str, str], Runs]
 """(bonus, scheme) → its runs; a cell that has not been run is not there."""
-
-
-def is_committed(results: Path) -> bool:
-    """Say whether there is a summary of the experiment."""
-    return (results / EXPERIMENT.name / "summary.json").is_file()
 
 
 def page(results: Path) -> str:
@@ -71,7 +64,7 @@ def _made(cells: Cells) -> str:
 def _first(cells: Cells) -> str:
     own = {scheme: cells[bonus, scheme] for bonus, scheme in cells if bonus == "rnd"}
     table = rows(
-        ("RND", "seeds", "share that solves it", "steps until then, thousands", "final length"),
+        ("RND", *COLUMNS),
         [(f"{title(s)} (`{s}`)", *_cell(own[s])) for s in SCHEMES if s in own],
     )
     pairs = {(a, b): compare(own[a], own[b]) for a, b in PAIRS if a in own and b in own}
@@ -79,7 +72,7 @@ def _first(cells: Cells) -> str:
         ("held against each other", "share that solves it", "steps, thousands", "final length", "gains"),
         [(f"`{a}` − `{b}`", *_difference(found)) for (a, b), found in pairs.items()],
     )
-    drawn = f"![Length of an episode against steps of training, by scheme](figures/{FIGURE}.svg)"
+    drawn = "![Steps until solved and final length of every seed, by scheme](../figures/curiosity.svg)"
     return "\n\n".join(("## RND", _verdict(pairs), table, drawn, held)) + "\n"
 
 
