@@ -68,7 +68,7 @@ demo: $(VENV)/.run-ready  ## an agent learns DoorKey before your eyes, then a fi
 	@$(BIN)/payback-lab report --out demo
 
 # RLlib and rllte pin packages that the rest does not: each is tested in an environment of its own.
-HOST_TOOLS := numpy array-api-compat pytest pytest-timeout
+HOST_TOOLS := numpy array-api-compat pyarrow pytest pytest-timeout
 HOST_PIP := bin/python -m pip install --quiet --disable-pip-version-check
 
 .envs/rllib/.ready: $(PINS)
