@@ -5,6 +5,7 @@ from pathlib import Path
 
 from payback_lab.claims.claim import Claim, Figure
 from payback_lab.report.claims_view import ClaimsView, ShownClaim, claims_view
+from payback_lab.report.dots import mean_said
 from payback_lab.report.committed import committed, committed_claims
 from payback_lab.report.markdown import rows
 from payback_lab.report.tables import number
@@ -68,7 +69,7 @@ def figures_said(figures: Sequence[Figure]) -> str:
     for figure in figures:
         paper = "" if figure.paper is None else f" ({number(figure.paper)})"
         title = " at ".join(filter(None, (figure.measure, figure.setting)))
-        parts.setdefault(title, []).append(f"{figure.scheme} {number(figure.mean)}{paper}")
+        parts.setdefault(title, []).append(f"{figure.scheme} {mean_said(figure)}{paper}")
     return "; ".join(f"{title}: {', '.join(said)}" for title, said in parts.items())
 
 
