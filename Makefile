@@ -11,7 +11,7 @@ PINS := pyproject.toml lab/pyproject.toml constraints.txt
 quietly = @out=$$($(1) 2>&1) || { echo "$$out"; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce reproduce-all demo test test-fast test-hosts test-floors test-hosts-all lint format bench docs readme \
+.PHONY: help reproduce reproduce-all demo test test-fast test-hosts test-floors test-hosts-all lint format bench docs tables \
 	clean
 
 help:  ## list the targets
@@ -132,7 +132,7 @@ docs: $(VENV)/.dev-ready  ## the site, in build/site; runs the tutorials (make d
 	@NOTEBOOKS=$(NOTEBOOKS) OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
 	@echo "wrote build/site/index.html"
 
-readme: $(VENV)/.run-ready  ## the tables and figures of docs/, made again from lab/results
+tables: $(VENV)/.run-ready  ## the tables and figures of docs/, made again from lab/results
 	@$(BIN)/payback-lab docs
 
 clean:  ## remove the virtual environment and caches

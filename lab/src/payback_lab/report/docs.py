@@ -7,7 +7,8 @@ from typing import Any
 from rich.console import Console
 
 from payback_lab.atomic_write import write_file
-from payback_lab.report import claims, reach, reproduction, results_pages, store, which_delay
+from payback_lab.report import claims, curiosity, reach, reproduction, results_pages, store, which_delay
+from payback_lab.report.charts.curiosity import curiosity_figure
 from payback_lab.report.charts.reach import as_svg, reach_figure, speed_figure
 from payback_lab.report.charts.which_delay import delay_figure, felt_figure
 from payback_lab.report.page import page
@@ -30,8 +31,9 @@ OWN_FIGURES: Mapping[str, Callable[[Mapping[str, Summary]], dict[str, Any]]] = {
     "reach-speed": lambda told: speed_figure(told["reach"]),
     "which-delay": lambda told: delay_figure(told["delay"]),
     "felt-share": lambda told: felt_figure(),
+    "curiosity": lambda told: curiosity_figure(told["curiosity"]),
 }
-"""The figures of docs/reach.md and docs/which-delay.md, from the summaries by experiment."""
+"""The figures of docs/reach.md, docs/which-delay.md and docs/results/curiosity.md, from the summaries by experiment."""
 FILLED = {**results_pages.FILLED, "docs/reproduction.md": reproduction.filled}
 """The pages that are written by hand around tables that are made, and what fills them from the folder of summaries."""
 PAGES = (*FILLED, "docs/reach.md", "docs/which-delay.md")
@@ -39,7 +41,7 @@ PAGES = (*FILLED, "docs/reach.md", "docs/which-delay.md")
 
 
 def write_docs(root: Path, summaries: Path, console: Console) -> int:
-    """Write the tables into the pages of docs/, docs/claims.md, and docs/figures; return 0.
+    """Write the tables into the pages of docs/, and docs/claims.md, docs/results/curiosity.md, docs/figures; return 0.
 
     Nothing is written before everything is made, so that a summary that cannot be read changes no page.
     """
@@ -48,12 +50,13 @@ def write_docs(root: Path, summaries: Path, console: Console) -> int:
         raise UserError(f"There is no {missing[0]} in {root}: give the folder of the repository with --root.")
     text = {name: (root / name).read_text() for name in PAGES}
     told = {summary.experiment: summary for summary in store.load(summaries)}
-    absent = [name for name in ("doorkey", "reach", "delay") if name not in told]
+    absent = [name for name in ("doorkey", "reach", "delay", "curiosity") if name not in told]
     if absent:
         raise UserError(f"There is no summary of {absent[0]} in {summaries}: bring it back from git.")
     files = {
         **{name: fill(text[name], summaries) for name, fill in FILLED.items()},
         "docs/claims.md": claims.page(summaries),
+        "docs/results/curiosity.md": curiosity.page(summaries),
         "docs/reach.md": reach.filled(text["docs/reach.md"], told["reach"]),
         "docs/which-delay.md": which_delay.filled(text["docs/which-delay.md"], told),
         **{f"docs/figures/{name}.svg": svg for name, svg in _figures(told, summaries).items()},
