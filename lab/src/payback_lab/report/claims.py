@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from payback_lab import experiments
 from payback_lab.claims.claim import Claim, Figure
 from payback_lab.report.claims_view import ClaimsView, ShownClaim, claims_view
 from payback_lab.report.committed import committed, committed_claims
