@@ -11,7 +11,7 @@ PINS := pyproject.toml lab/pyproject.toml constraints.txt
 quietly = @out=$$($(1) 2>&1) || { echo "$$out"; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce reproduce-all demo test test-fast test-hosts test-floors test-hosts-all lint format bench docs readme \
+.PHONY: help reproduce reproduce-all demo test test-fast test-hosts test-floors test-hosts-all lint format bench docs tables \
 	clean
 
 help:  ## list the targets
@@ -106,7 +106,7 @@ AT_FLOORS := gymnasium sb3 torchrl truncation wiring watch dropped_debts bonus_r
 
 test-hosts: .envs/hosts/.ready  ## the adapters of RLlib, rllte, gymnax, rsl_rl and RL Zoo, in an environment of their own
 	@OMP_NUM_THREADS=1 .envs/hosts/$(HOST_RUN) $(IN_HOSTS:%=tests/integrations/test_%.py)
-	@OMP_NUM_THREADS=1 .envs/hosts/$(HOST_RUN) tests/docs/test_pages.py -k "rllib or rllte"
+	@OMP_NUM_THREADS=1 .envs/hosts/$(HOST_RUN) tests/docs/test_pages.py -k "rllib or rllte or gymnax or rsl_rl"
 
 test-floors: .envs/floors/.ready  ## the adapters of Gymnasium, SB3 and TorchRL with the oldest versions that are allowed
 	@OMP_NUM_THREADS=1 .envs/floors/$(HOST_RUN) $(AT_FLOORS:%=tests/integrations/test_%.py)
@@ -132,7 +132,7 @@ docs: $(VENV)/.dev-ready  ## the site, in build/site; runs the tutorials (make d
 	@NOTEBOOKS=$(NOTEBOOKS) OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
 	@echo "wrote build/site/index.html"
 
-readme: $(VENV)/.run-ready  ## the tables and figures of docs/, made again from lab/results
+tables: $(VENV)/.run-ready  ## the tables and figures of docs/, made again from lab/results
 	@$(BIN)/payback-lab docs
 
 clean:  ## remove the virtual environment and caches

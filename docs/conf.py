@@ -25,7 +25,7 @@ myst_links_external_new_tab = False
 # The tutorials take minutes: `make docs` runs them, `make docs NOTEBOOKS=off` builds the site without.
 nb_execution_mode = os.environ.get("NOTEBOOKS", "off")
 nb_execution_cache_path = str(HERE.parent / "build" / "notebooks")
-nb_execution_timeout = 180
+nb_execution_timeout = 600
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True
@@ -35,8 +35,8 @@ autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
-# These two pin packages that the rest does not: their adapters are documented without them.
-autodoc_mock_imports = ["ray", "rllte"]
+# These have an environment of their own: their adapters are documented without them.
+autodoc_mock_imports = ["ray", "rllte", "rsl_rl"]
 
 html_theme = "furo"
 html_title = "payback"

@@ -14,7 +14,8 @@ PAGE = "playground"
 def _write(app: Sphinx) -> None:
     folder = Path(app.doctreedir) / "static"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "vega.js").write_text(vl_convert.javascript_bundle())
+    # In a function of its own, because Sphinx's scripts and the bundle both have a top-level `_`.
+    (folder / "vega.js").write_text(f"(() => {{{vl_convert.javascript_bundle()}}})();")
     app.config.html_static_path.append(str(folder))
 
 

@@ -19,12 +19,15 @@
     mark: { type: "bar", tooltip: true },
     encoding: {
       x: { field: "step", type: "ordinal", title: "step", axis: { labelOverlap: true, labelAngle: 0 } },
-      xOffset: { field: "what", sort: ["F, the bonus", "F′, what is paid"] },
+      xOffset: { field: "what", type: "nominal", sort: ["F, the bonus", "F′, what is paid"] },
       y: { field: "value", type: "quantitative", title: "reward" },
       color: {
-        field: "what", scale: { domain: ["F, the bonus", "F′, what is paid"], range: ["#bab0ab", "#4c78a8"] },
+        field: "what", type: "nominal", scale: { domain: ["F, the bonus", "F′, what is paid"], range: ["#bab0ab", "#4c78a8"] },
       },
-      tooltip: ["step", "what", "value"],
+      tooltip: [
+        { field: "step", type: "ordinal" }, { field: "what", type: "nominal" },
+        { field: "value", type: "quantitative", format: ".4g" },
+      ],
     },
   };
   const line = (x, y, title, color, scale = {}) => ({

@@ -234,6 +234,11 @@ def test_the_state_is_saved_and_loaded(walk, distance, tmp_path):
     other.ledger.load(tmp_path / "shaping.npz")
     np.testing.assert_array_equal(other.ledger.owed, envs.ledger.owed)
     assert other.ledger.state[0] == envs.ledger.state[0]
+    for _ in range(3):
+        other.ledger.step(np.ones(3), None, None)
+    other.ledger.step(np.ones(3), np.ones(3, dtype=bool), None)
+    other.ledger.watch.sum_up()
+    assert (other.ledger.watch.finished, other.ledger.watch.broken) == (3, 0), "judged from the debts that were loaded"
     one = ShapeReward(walk(), distance, payback.grm(GAMMA, 3))
     one.ledger.load(tmp_path / "shaping.npz")
     assert one.ledger.state[0] == envs.ledger.state[0], "another number of environments keeps F̄"

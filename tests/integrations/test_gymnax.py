@@ -4,7 +4,6 @@ The walk needs JAX alone; what is about gymnax itself runs in the hosts' environ
 """
 
 import importlib.util
-import re
 import sys
 import warnings
 from pathlib import Path
@@ -363,10 +362,6 @@ class TestGymnax:
         obs, *_ = self.run(shaped, params, 20)
         assert obs.shape[-1] == 5
         assert shaped.num_actions == 2
-
-    def test_the_page_runs(self, gymnax):
-        page = (ROOT / "docs" / "howto" / "gymnax.md").read_text()
-        exec(re.search(r"```python\n(.*?)```", page, re.S).group(1), {})
 
     def test_the_example_learns(self, gymnax):
         spec = importlib.util.spec_from_file_location("purejaxrl_style", ROOT / "examples" / "purejaxrl_style.py")

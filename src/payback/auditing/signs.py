@@ -160,8 +160,9 @@ def _without_bonus(evidence: Evidence) -> list[Supposition]:
     near = np.abs(missing) < 0.2 * np.abs(owed)
     if near.mean() > 0.5:
         signs.append((Cause.CHANGED_AFTER_MATCHING, 2 * SIGN))
-    if lag and len(episodes) >= 15 and _like_later_rows(first, [e.shaped[lag:-1] for e in episodes]):
-        signs.append((Cause.NEVER_RESET, 0.03))
+    across = _repaid_across(episodes, lag) if lag else False
+    if across or (across is None and len(episodes) >= 15 and _like_later_rows(first, episodes, lag)):
+        signs.append((Cause.NEVER_RESET, 0.02 if across else 0.03))
     return [Supposition(cause, np.full(len(episodes), left)) for cause, left in signs]
 
 
@@ -187,9 +188,26 @@ def _together(last: np.ndarray, owed: np.ndarray) -> bool:
     return float(np.corrcoef(last, owed)[0, 1]) > 0.4
 
 
-def _like_later_rows(first: np.ndarray, later: list[np.ndarray]) -> bool:
+def _repaid_across(episodes: list[Episode], lag: int) -> bool | None:
+    """Whether first rows repay what was paid `lag` rows earlier, in the episode before; None where that is unclear."""
+    x: list[float] = []
+    y: list[float] = []
+    for e in episodes:
+        if e.paid_before is not None and len(e.paid_before) >= lag:
+            # The last row of the episode before is left out, because it may be a settlement.
+            several = range(min(lag - 1, len(e.shaped) - 1))
+            x += [float(e.paid_before[t - lag]) for t in several]
+            y += [float(e.shaped[t]) for t in several]
+    n = len(x)
+    if n < 30 or np.std(x) == 0 or np.std(y) == 0:
+        return None
+    together = float(np.corrcoef(x, y)[0, 1])
+    return True if together < -max(0.1, 3 / n**0.5) else False if n >= 200 and together > -0.05 else None
+
+
+def _like_later_rows(first: np.ndarray, episodes: list[Episode], lag: int) -> bool:
     """Whether first rows, where nothing should be owed, are paid like later ones, of which repayments are taken off."""
-    rows = np.concatenate(later)
+    rows = np.concatenate([e.shaped[lag:-1] for e in episodes])
     if len(rows) < 50:
         return False
     spread = float(rows.std()) or 1e-300

@@ -80,7 +80,7 @@ def _ways_to_cut(subject: Subject, stream: Stream) -> dict[str, list[int]]:
         "with borders right after the ends": [int(t) + 1 for t in ends if t + 1 < T][:MOST],
         "with borders right before the last steps": [int(t) for t in ends if t > 0][:MOST],
         "in blocks of 4 steps": list(range(3, T, 4))[:MOST],
-        "with a block of no steps": [T // 2, T // 2] if T <= SHORT else [],
+        "with a block of no steps": [T // 2, T // 2] if 8 <= T <= SHORT else [],
         "in blocks of usual lengths": [int(t) for t in np.cumsum(USUAL) if t < T] if T <= LONGEST else [],
     }
     return {how: cuts for how, cuts in ways.items() if cuts}

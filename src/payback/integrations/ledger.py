@@ -127,11 +127,11 @@ class Ledger:
                 refuse_too_large(paid[k], k, self.steps - int(self._began[k]))
         if self.log is not None:
             self.log.add(reward, self.state, shaped, terminated, truncated if self.settles else None, valid)
+        if self.watch is not None:
+            self.watch.add(shaped, valid, self.owed)
         self.state = state
         if self._owed is not None:
             self.owed = self.ending = self._owed(state)
-        if self.watch is not None:
-            self.watch.add(shaped, valid)
         if ended is not None:
             self._end(ended if valid is None else ended & valid, terminated)
         return shaped
@@ -205,6 +205,8 @@ class Ledger:
             self.state = with_lasting(self.transform, self.state, lasting(self.transform, stored))
         if self._owed is not None:
             self.owed = self.ending = self._owed(self.state)
+        if self.watch is not None:
+            self.watch.go_on_from(self.owed)
 
     def close(self) -> None:
         """Write what is left of the log to the disk."""

@@ -57,6 +57,11 @@ class StepLog:
         if self._recorder is not None:
             self._recorder.restart(where)
 
+    def flush(self) -> None:
+        """Write what is in memory, and go on."""
+        if self._recorder is not None:
+            self._recorder.flush()
+
     def close(self) -> None:
         """Write what is left in memory."""
         if self._recorder is not None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from payback.core.transform import Match
+from payback.core.transform import Match, owed
 from payback.integrations.host import host
 from payback.integrations.step_log import StepLog
 from payback.integrations.watch import Watch
@@ -26,7 +26,7 @@ class Followed:
         self.watch = Watch(match.gamma, num_envs)
         """Counts the finished episodes whose shaped rewards do not cancel, and warns of the first."""
         self.log = None if record is None else StepLog(record, match, num_envs)
-        self._settles = settles
+        self._settles, self._match = settles, match
 
     def add(
         self,
@@ -41,7 +41,7 @@ class Followed:
         paid, died, cut = _numpy(shaped), _numpy(terminated), _numpy(truncated)
         rows = None if valid is None else _numpy(valid)
         ended = died | cut if rows is None else (died | cut) & rows
-        self.watch.add(paid, rows)
+        self.watch.add(paid, rows, _numpy(owed(self._match, before)) if self.watch.full else None)
         if self.log is not None:
             self.log.add(_numpy(F), before, paid, died, cut if self._settles else None, rows)
         if ended.any():

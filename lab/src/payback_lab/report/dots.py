@@ -133,10 +133,20 @@ def panels_of_claim(figures: Sequence[Figure]) -> list[Panel]:
 
 def _measured(figure: Figure) -> Measured:
     interval = f"[{tables.number(figure.low)}, {tables.number(figure.high)}]" if figure.high > figure.low else ""
-    never = f"({figure.never} of {figure.seeds} never)" if figure.never else ""
-    said, beside = tables.number(figure.mean), " ".join(filter(None, (interval, never)))
+    never = f"({figure.never} of {figure.seeds} never)" if 0 < figure.never < figure.seeds else ""
+    said, beside = mean_said(figure), " ".join(filter(None, (interval, never)))
     printed = "" if figure.paper is None else tables.number(figure.paper)
-    return Measured(figure.scheme, figure.mean, figure.low, figure.high, figure.paper, said, beside, printed)
+    mean = None if figure.never == figure.seeds else figure.mean
+    return Measured(figure.scheme, mean, figure.low, figure.high, figure.paper, said, beside, printed)
+
+
+def mean_said(figure: Figure) -> str:
+    """Say the mean of a figure; "never" if no seed got there, because its number then only stands for the training.
+
+    >>> mean_said(Figure("settled", "", "im", 10.0, 10.0, 10.0, seeds=3, never=3))
+    'never'
+    """
+    return "never" if figure.never == figure.seeds else tables.number(figure.mean)
 
 
 def printed_number(printed: str) -> float | None:

@@ -29,6 +29,8 @@ class Drawing:
     data: Mapping[str, Sequence[Mapping[str, Any]]]
     """Name → rows."""
     height: int = 240
+    names: tuple[str, ...] = ()
+    """The schemes that the page names above the chart, if it has no legend of its own; it is then no figure to save."""
 
 
 @dataclass(frozen=True)

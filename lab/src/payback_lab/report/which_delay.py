@@ -42,8 +42,7 @@ def cells_table(evidence: Evidence) -> str:
     """Write every planned cell: its candidates, and when it learns."""
     known = felt_by_cell(ALL)
     lines = []
-    for cell in ALL:
-        lam = next(lam for lam in LAMBDAS if setting(lam) == cell[0])
+    for lam, cell in ((lam, cell) for lam in LAMBDAS for cell in ALL if cell[0] == setting(lam)):
         figures = [f"{value:.3f}" for value in known[cell]]
         lines.append((f"{lam:g}", title(cell[1]), *figures, *_outcome(evidence, cell)))
     return rows(("λ", "matching", *NAMES.values(), "seeds", "stays short from, median"), lines)
@@ -67,7 +66,8 @@ def correlations_table(evidence: Evidence) -> str:
     for name, symbol in NAMES.items():
         own = [_within(evidence, name, [cell for cell in there if cell[0] == setting(lam)]) for lam in LAMBDAS]
         found, low, high = correlated(evidence, there, name)
-        lines.append((symbol, *own, f"{found:.2f} [{low:.2f}, {high:.2f}]"))
+        # One seed per cell has no interval.
+        lines.append((symbol, *own, f"{found:.2f}" + (f" [{low:.2f}, {high:.2f}]" if high > low else "")))
     header = ("figure", *(f"λ = {lam:g}" for lam in LAMBDAS), f"all {len(there)} cells there are")
     return rows(header, lines)
 

@@ -80,7 +80,7 @@ SETTLED = Measure(
     _step("settled_step"),
     2,
     unsettled,
-    label="settled, M steps (the paper's mark: its T)",
+    label="settled, M steps (paper: its T)",
     paper=_printed(lambda row: row.time),
 )
 PAPER_T = Measure(

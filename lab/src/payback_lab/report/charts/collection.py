@@ -7,12 +7,12 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from payback_lab.methods import title
+from payback_lab.methods import is_raw, title
 from payback_lab.report import tables
 from payback_lab.report.charts import cliff
 from payback_lab.report.charts.curves import LABELS, LOGARITHMIC, LONGEST, curve_chart
 from payback_lab.report.charts.final_figures import DELAYS, FINALS, delay_chart
-from payback_lab.report.charts.style import finished
+from payback_lab.report.charts.style import colour, finished
 from payback_lab.report.story import Drawing
 from payback_lab.report.summary import Group, Summary
 
@@ -38,7 +38,7 @@ class Charts:
 
     def curve(
         self, summary: Summary, group: Group, schemes: list[str], column: str, beside: Group | None = None
-    ) -> dict[str, str]:
+    ) -> dict[str, Any]:
         """Add the learning curves of one column; `beside` are longer runs to compare with, as thin lines."""
         name = _id(group.name, column)
         columns = tables.curve_columns(group, column)
@@ -52,23 +52,25 @@ class Charts:
         self._add(name, kind, finished(chart(), width="container", height=HEIGHT), data)
         static = finished(chart(legend=True), width=640, height=360)
         self._static[name] = static | {"datasets": {"rows": tables.curve_rows(columns), "beside": longer}}
-        return {"id": name, "caption": label.capitalize()}
+        return {"id": name, "caption": label.capitalize(), "names": []}
 
-    def add(self, experiment: str, drawing: Drawing) -> dict[str, str]:
+    def add(self, experiment: str, drawing: Drawing) -> dict[str, Any]:
         """Add a chart that an experiment brings."""
         name = _id(experiment, drawing.name)
         self._add(name, name, finished(drawing.chart, width="container", height=drawing.height), dict(drawing.data))
-        self._static[name] = finished(drawing.chart, width=520, height=320) | {"datasets": dict(drawing.data)}
-        return {"id": name, "caption": drawing.caption}
+        if not drawing.names:
+            self._static[name] = finished(drawing.chart, width=520, height=320) | {"datasets": dict(drawing.data)}
+        names = [{"title": title(s), "colour": colour(s), "dashed": is_raw(s)} for s in drawing.names]
+        return {"id": name, "caption": drawing.caption, "names": names}
 
-    def delay(self, group: Group, key: str) -> dict[str, str]:
+    def delay(self, group: Group, key: str) -> dict[str, Any]:
         """Add a figure against the delay of the repayment."""
         name = _id(group.name, key, "by-delay")
         rows = tables.delay_rows(group, key, DELAYS)
         chart = delay_chart(FINALS[key])
         self._add(name, _id(key, "by-delay"), finished(chart, width="container", height=HEIGHT), {"rows": rows})
         self._static[name] = finished(chart, width=560, height=320) | {"datasets": {"rows": rows}}
-        return {"id": name, "caption": f"{FINALS[key].capitalize()}, against the delay"}
+        return {"id": name, "caption": f"{FINALS[key].capitalize()}, against the delay", "names": []}
 
     def policy(self, group: Group, scheme: str) -> str:
         """Add one policy map; in the static figures the maps of a group share a sheet."""

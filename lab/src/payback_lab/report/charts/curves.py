@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from payback_lab.report.charts.style import Layered, in_words, scheme_colour, scheme_dash, scheme_legend
+from payback_lab.report.charts.style import Layered, in_words, scheme_colour, scheme_dash
 
 LABELS = {
     "return": "return of an episode",
@@ -44,7 +44,7 @@ def curve_chart(
     scale = alt.Scale(type="log", domain=[12, longest], clamp=True, nice=False) if logarithmic else alt.Scale()
     lengths = alt.Axis(values=[n for n in LENGTHS if n <= longest], format="d") if logarithmic else alt.Axis()
     y = alt.Y("mean:Q", title=label, scale=scale, axis=lengths)
-    ink = scheme_colour(schemes, scheme_legend() if legend else None)
+    ink = scheme_colour(schemes, legend)
     area = rows.transform_calculate(
         below="band == 'sd' ? datum.mean - datum.sd : band == 'ci' ? datum.low : datum.mean",
         above="band == 'sd' ? datum.mean + datum.sd : band == 'ci' ? datum.high : datum.mean",

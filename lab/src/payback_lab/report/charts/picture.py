@@ -1,4 +1,4 @@
-"""The small picture of learning curves on the first screen: mean lines of a few schemes, named above them."""
+"""The small picture of learning curves on the first screen: mean lines of a few schemes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import altair as alt
 import numpy as np
 
 from payback_lab.report.charts.curves import LABELS, LENGTHS, LOGARITHMIC
-from payback_lab.report.charts.style import Layered, scheme_colour, scheme_dash, scheme_legend
+from payback_lab.report.charts.style import Layered, scheme_colour, scheme_dash
 from payback_lab.report.summary import Group
 
 POINTS = 80
@@ -15,18 +15,17 @@ POINTS = 80
 
 
 def picture_chart(schemes: Sequence[str], column: str, axis: str) -> Layered:
-    """Draw mean curves over the data named `rows`, with their names in a row above."""
+    """Draw mean curves over the data named `rows`; the page names the schemes above."""
     rows = alt.Chart(alt.NamedData("rows"))
     x = alt.X("x:Q", title=None, axis=alt.Axis(grid=False, tickCount=4, format="~s" if axis == "step" else ",d"))
     logarithmic = column in LOGARITHMIC
     scale = alt.Scale(type="log", nice=False) if logarithmic else alt.Scale(zero=False)
     ticks = alt.Axis(values=list(LENGTHS), format="d", title=None) if logarithmic else alt.Axis(tickCount=4, title=None)
-    names = scheme_legend(orient="top", columns=2, symbolSize=150, offset=4, rowPadding=1, labelFontSize=11)
     lines = rows.mark_line(strokeWidth=2, clip=True).encode(
         x=x,
         y=alt.Y("mean:Q", scale=scale, axis=ticks),
-        color=scheme_colour(schemes, names),
-        strokeDash=scheme_dash(schemes, names),
+        color=scheme_colour(schemes),
+        strokeDash=scheme_dash(schemes),
     )
     return alt.layer(lines)
 

@@ -52,22 +52,19 @@ def finished(chart: alt.TopLevelMixin, **size: Any) -> dict[str, Any]:
     return spec
 
 
-def scheme_legend(**look: Any) -> alt.Legend:
-    """Name the schemes in words beside a stroke of their colour."""
-    stroke = {"symbolType": "stroke", "symbolOpacity": 1, "symbolStrokeWidth": 2.5, "symbolSize": 300}
-    return alt.Legend(title=None, labelExpr=in_words("datum.label"), **(stroke | look))
+def scheme_colour(schemes: Sequence[str], legend: bool = False) -> alt.Color:
+    """Encode a scheme as its colour, with a legend in words if asked for."""
+    look = {"symbolType": "stroke", "symbolOpacity": 1, "symbolStrokeWidth": 2.5, "symbolSize": 300}
+    shown = alt.Legend(title=None, labelExpr=in_words("datum.label"), **look) if legend else None
+    return alt.Color(
+        "scheme:N", scale=alt.Scale(domain=list(schemes), range=[colour(s) for s in schemes]), legend=shown
+    )
 
 
-def scheme_colour(schemes: Sequence[str], legend: alt.Legend | None = None) -> alt.Color:
-    """Encode a scheme as its colour."""
-    scale = alt.Scale(domain=list(schemes), range=[colour(s) for s in schemes])
-    return alt.Color("scheme:N", scale=scale, legend=legend)
-
-
-def scheme_dash(schemes: Sequence[str], legend: alt.Legend | None = None) -> alt.StrokeDash:
-    """Dash the lines of raw schemes; a legend must be that of the colours, because Vega-Lite draws them as one."""
+def scheme_dash(schemes: Sequence[str]) -> alt.StrokeDash:
+    """Dash the lines of raw schemes."""
     dashes = [[5, 3] if is_raw(scheme) else [1, 0] for scheme in schemes]
-    return alt.StrokeDash("scheme:N", scale=alt.Scale(domain=list(schemes), range=dashes), legend=legend)
+    return alt.StrokeDash("scheme:N", scale=alt.Scale(domain=list(schemes), range=dashes), legend=None)
 
 
 def in_words(datum: str) -> str:

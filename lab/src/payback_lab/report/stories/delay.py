@@ -63,7 +63,7 @@ def conclusion(summary: Summary) -> str | None:
 
 def picture(summary: Summary) -> Drawing | None:
     """Draw the curves at that λ."""
-    return curves(first(summary), caption="Length of episodes by step, 11×11 grid")
+    return curves(first(summary), ("none", "grm-3", "grm-30", "grm-100"), "Length of episodes by step")
 
 
 STORY = Story("Which one learns soonest?", (how_soon, who_does_not, how_many), conclusion, picture)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from payback_lab.experiments.doorkey.printed import HIGH, MIDDLE, SETTINGS, TABLE, title
+from payback_lab.experiments.doorkey.printed import HIGH, MIDDLE, SETTINGS, TABLE
 from payback_lab.methods import is_raw
 from payback_lab.report.dots import Panel, panel_of_group
 from payback_lab.report.stories.figures import group_of, mean, plain_groups, runs, share
@@ -68,7 +68,7 @@ def picture(summary: Summary) -> Panel | None:
         return None
     drawn = panel_of_group(summary, group, LENGTH)
     rows = tuple(row for row in drawn.rows if not is_raw(row.scheme))
-    return replace(drawn, rows=rows, title=f"Final length at {title(MIDDLE)}, and the paper's")
+    return replace(drawn, rows=rows, title="Final length, and the paper's as a mark")
 
 
 STORY = Story(

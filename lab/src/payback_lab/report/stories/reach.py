@@ -62,7 +62,7 @@ def conclusion(summary: Summary) -> str | None:
 def picture(summary: Summary) -> Drawing | None:
     """Draw the curves of the telling grid."""
     group = telling(summary) or next(iter(plain_groups(summary)), None)
-    where = f", {size(group)}×{size(group)} grid" if group else ""
+    where = f", {size(group)}×{size(group)}" if group else ""
     return curves(group, METHODS, f"Length of episodes by step{where}")
 
 
