@@ -6,8 +6,8 @@ from pathlib import Path
 from payback_lab import experiments
 from payback_lab.claims.claim import Claim, Figure
 from payback_lab.report.claims_view import ClaimsView, ShownClaim, claims_view
-from payback_lab.report.dots import mean_said
 from payback_lab.report.committed import committed, committed_claims
+from payback_lab.report.dots import mean_said
 from payback_lab.report.markdown import rows
 from payback_lab.report.tables import number
 
@@ -15,15 +15,16 @@ COLUMNS = ("verdict", "sentence", "here (paper)", "decided")
 HEAD = """\
 # The paper's claims, one by one
 
-Made by `make readme` from [lab/results/](../lab/results); a test holds it against them. Under each table stand the rules
-that several sentences share, and folded below them every sentence in full: intervals, tests, and what the paper prints.
+Made by `make readme` from [lab/results/](../lab/results); a test holds it against them. Under each table stand the
+rules that several sentences share, and folded below them every sentence in full: intervals, tests, and what the paper
+prints.
 
-"Undecided" means that the intervals, or the number of seeds, leave it open. DoorKey's rules were written down before its
-second seed was run. A name before a sentence is an ablation: there the sentence is decided again for a changed
+"Undecided" means that the intervals, or the number of seeds, leave it open. DoorKey's rules were written down before
+its second seed was run. A name before a sentence is an ablation: there the sentence is decided again for a changed
 experiment; with `other-matchings` it is a question of ours. The counts leave these out.
 
-Runs with the same seed are equal to the bit on one kind of processor and not across kinds: on another kind 3 instead of 4
-seeds of 10 were optimal in one cell, while the verdicts agreed.
+Runs with the same seed are equal to the bit on one kind of processor and not across kinds: on another kind 3 instead of
+4 seeds of 10 were optimal in one cell, while the verdicts agreed.
 """
 
 

@@ -39,8 +39,8 @@ def how_soon(summary: Summary) -> str | None:
     if group is None or step is None or raw is None:
         return None
     return (
-        f"GRM with D = 30 stays short from {step / 1e6:.2f} M steps on; with the raw bonus episodes end at {raw:,.0f} of "
-        f"at most {10 * size(group) ** 2:,} steps."
+        f"GRM with D = 30 stays short from {step / 1e6:.2f} M steps on; with the raw bonus episodes end at {raw:,.0f} "
+        f"of at most {10 * size(group) ** 2:,} steps."
     )
 
 
@@ -66,6 +66,4 @@ def picture(summary: Summary) -> Drawing | None:
     return curves(group, METHODS, f"Length of episodes by step{where}")
 
 
-STORY = Story(
-    "How large a grid does each method learn?", (who_learns, how_soon, what_was_run), conclusion, picture
-)
+STORY = Story("How large a grid does each method learn?", (who_learns, how_soon, what_was_run), conclusion, picture)
