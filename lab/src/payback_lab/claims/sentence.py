@@ -70,6 +70,16 @@ class Sentence:
     note: str = ""
 
 
+def of_ablation(ablation: str, cell: Cell) -> Cell:
+    """Name the cell of an ablation where it stands beside the same cell of the experiment itself.
+
+    >>> of_ablation("recent-mean", ("s8", "grm-10"))
+    ('recent-mean/s8', 'grm-10')
+    """
+    setting, scheme = cell
+    return f"{ablation}/{setting}", scheme
+
+
 @dataclass(frozen=True, kw_only=True)
 class Claims:
     """Hold all that is claimed about one experiment, and what its runs must be to decide it."""
@@ -77,6 +87,8 @@ class Claims:
     experiment: str
     full: int
     """Length of training from which on a run counts as trained in full."""
+    longer: Mapping[str, int] = field(default_factory=dict)
+    """Settings whose runs count as full at another length only."""
     unit: str
     """What that length is counted in: "episodes" or "steps"."""
     trained: Callable[[Result], int]
@@ -85,6 +97,8 @@ class Claims:
     """What the paper states."""
     ablated: Mapping[str, Sequence[Sentence]] = field(default_factory=dict)
     """What is decided again under each ablation."""
+    beside: Mapping[str, Sequence[Sentence]] = field(default_factory=dict)
+    """What compares an ablation with the experiment itself; the ablation's cells are named by `of_ablation`."""
     untouched: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Schemes that an ablation leaves as they are: the runs of the experiment itself serve where it has none."""
     questions: Mapping[str, Sequence[Sentence]] = field(default_factory=dict)
@@ -113,10 +127,19 @@ class Claims:
                 if any(cell in own for cell in sentence.needs):
                     borrowed = [s for s in untouched if any(cell[1] == s and cell in kept for cell in sentence.needs)]
                     decided.append(self.claim(sentence, evidence, borrowed, ablation=name))
+        for name, sentences in self.beside.items():
+            own = {of_ablation(name, cell): runs for cell, runs in self.gather(results, name).cells.items()}
+            evidence = Evidence({**main.cells, **own}, self._title_beside)
+            asked = [sentence for sentence in sentences if any(cell in own for cell in sentence.needs)]
+            decided += [self.claim(sentence, evidence, ablation=name) for sentence in asked]
         for name, sentences in self.questions.items():
             asked = [sentence for sentence in sentences if sentence.needs[0] in main.cells]
             decided += [self.claim(sentence, main, question=name) for sentence in asked]
         return decided
+
+    def _title_beside(self, setting: str) -> str:
+        ablation, found, rest = setting.partition("/")
+        return ", ".join(filter(None, (ablation, self.title(rest)))) if found else self.title(setting)
 
     def claim(self, sentence: Sentence, evidence: Evidence, borrowed: Sequence[str] = (), **label: str) -> Claim:
         """Decide a sentence; undecided when cells, seeds or training are lacking.
@@ -141,15 +164,19 @@ class Claims:
     def _lacking(self, sentence: Sentence, evidence: Evidence) -> str:
         """Say why the runs there are cannot decide, "" if they can."""
         runs = [(cell, self.trained(run)) for cell in sentence.needs for run in evidence.cells.get(cell, ())]
-        short = [(cell, length) for cell, length in runs if length < self.full]
+        short = [(cell, length) for cell, length in runs if length < self._full(cell)]
         seeds = _seeds(sentence, evidence)
         if short:
             (setting, scheme), length = min(short, key=lambda entry: entry[1])
             run = f"{scheme}{_at(evidence.title(setting))}"
-            return f"Cut short: {run} has {length:,} of {self.full:,} {self.unit}. {seeds}"
+            full = self._full((setting, scheme))
+            return f"Cut short: {run} has {length:,} of {full:,} {self.unit}. {seeds}"
         if any(len(evidence.cells.get(cell, ())) < FEWEST for cell in sentence.needs):
             return f"Too few seeds, {FEWEST} are needed. {seeds}"
         return ""
+
+    def _full(self, cell: Cell) -> int:
+        return self.longer.get(cell[0], self.full)
 
 
 def _missing(sentence: Sentence, evidence: Evidence) -> str:

@@ -15,7 +15,7 @@ COLUMNS = ("verdict", "sentence", "here (paper)", "decided")
 HEAD = """\
 # The paper's claims, one by one
 
-Made by `make readme` from [lab/results/](../lab/results); a test holds it against them. Under each table stand the
+Made by `payback-lab docs` from [lab/results/](../lab/results); a test holds it against them. Under each table stand the
 rules that several sentences share, and folded below them every sentence in full: intervals, tests, and what the paper
 prints.
 
@@ -23,8 +23,8 @@ prints.
 its second seed was run. A name before a sentence is an ablation: there the sentence is decided again for a changed
 experiment; with `other-matchings` it is a question of ours. The counts leave these out.
 
-Runs with the same seed are equal to the bit on one kind of processor and not across kinds: on another kind 3 instead of
-4 seeds of 10 were optimal in one cell, while the verdicts agreed.
+Runs with the same seed are equal to the bit on one kind of processor and not across kinds: on another kind 3 instead
+of 4 seeds of 10 were optimal in one cell, while the verdicts agreed.
 """
 
 

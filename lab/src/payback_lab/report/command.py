@@ -18,8 +18,8 @@ from payback_lab.running.plan import group_of
 from payback_lab.user_error import UserError, writing_to
 
 
-def report(out: Path, summaries: Path, save_summaries: bool, console: Console) -> int:
-    """Write report.html and figures/ into `out`; return 1 if damaged runs had to be left out, else 0.
+def report(out: Path, summaries: Path, save_summaries: bool, console: Console, into: Path | None = None) -> int:
+    """Write report.html and figures/ into `into`, or `out`; return 1 if damaged runs had to be left out, else 0.
 
     The report shows the runs in `out`; if there are none, the summaries. The two are never mixed, because a quick demo
     would be mistaken for the full experiment; where runs were cut short, the summaries are thin lines beside them.
@@ -42,7 +42,7 @@ def report(out: Path, summaries: Path, save_summaries: bool, console: Console) -
         for summary in told:
             store.save(summaries, summary)
             _say(console, f"wrote {summaries / summary.experiment}")
-    _write(out, page(told, committed, _prior(summaries)), console)
+    _write(into or out, page(told, committed, _prior(summaries)), console)
     return 1 if damaged else 0
 
 

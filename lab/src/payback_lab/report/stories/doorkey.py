@@ -32,8 +32,8 @@ def pbim_does_not(summary: Summary) -> str | None:
     if largest is None:
         return None
     return (
-        f"PBIM learns in {share(own, LEARNT)}: it repays at the last step, with interest, up to {-largest:.0f} at once; "
-        "the goal is worth 1."
+        f"PBIM learns in {share(own, LEARNT)}: it repays at the last step, with interest, up to {-largest:.0f} at "
+        "once; the goal is worth 1."
     )
 
 

@@ -19,8 +19,8 @@ def found_when(summary: Summary) -> str | None:
     if first is None:
         return None
     return (
-        f"The goal is 51 moves away; without a bonus it is found after {first['none']:,.0f} episodes, with the raw bonus "
-        f"after {first['im']:,.0f}."
+        f"The goal is 51 moves away; without a bonus it is found after {first['none']:,.0f} episodes, with the raw "
+        f"bonus after {first['im']:,.0f}."
     )
 
 

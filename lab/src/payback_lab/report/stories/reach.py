@@ -1,6 +1,7 @@
 """The reach of each method on the first screen."""
 
 from payback_lab.methods import title
+from payback_lab.report.charts.reach import NAMES, length_chart, reach_rows, solved_chart, speed_chart
 from payback_lab.report.stories.figures import curves, mean, plain_groups, runs, share
 from payback_lab.report.story import Drawing, Story
 from payback_lab.report.summary import Group, Summary
@@ -66,4 +67,22 @@ def picture(summary: Summary) -> Drawing | None:
     return curves(group, METHODS, f"Length of episodes by step{where}")
 
 
-STORY = Story("How large a grid does each method learn?", (who_learns, how_soon, what_was_run), conclusion, picture)
+def charts(summary: Summary) -> list[Drawing]:
+    """Draw share solved, final length and speed against the size of the grid."""
+    found = [row for row in reach_rows(summary) if row.scheme in NAMES]
+    if not found:
+        return []
+    return [
+        Drawing("solved-by-size", "Episodes solved by the trained agent", solved_chart(found, legend=True), {}),
+        Drawing("length-by-size", "Its length, over the fewest steps possible", length_chart(found), {}),
+        Drawing("speed-by-size", "Step from which episodes stay short", speed_chart(found), {}),
+    ]
+
+
+STORY = Story(
+    "How large a grid does each method learn?",
+    (who_learns, how_soon, what_was_run),
+    conclusion,
+    picture,
+    charts,
+)

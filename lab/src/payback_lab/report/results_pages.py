@@ -1,13 +1,16 @@
-"""The README's tables of results, written into it from the committed ones: `python -m payback_lab.report.readme`."""
+"""The pages of docs/results whose tables are written into them from the committed summaries."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from payback_lab.claims.wording import figures_said
 from payback_lab.experiments.cliff.claims import FASTEST
 from payback_lab.methods import SCHEMES
+from payback_lab.prior_work import summary as prior_work
 from payback_lab.report.committed import committed, committed_claims
+from payback_lab.report.doorkey_tables import tables
 from payback_lab.report.markdown import placed, rows
-from payback_lab.report.readme_doorkey import tables
+from payback_lab.user_error import UserError
 
 CONVERGED = {"cliff": FASTEST.sentence, "long-cliff": None}
 """The sentence whose figures are the episodes to convergence, by experiment."""
@@ -33,20 +36,30 @@ def table(results: Path, experiment: str) -> str:
     return rows(header, lines)
 
 
-def verdicts(results: Path, experiment: str) -> str:
-    """Count how the paper's sentences about an experiment came out, its ablations left aside."""
-    own = [claim.verdict for claim in committed_claims(results, experiment) if claim.plain]
-    holds, fails, open_ = (own.count(verdict) for verdict in ("holds", "does not hold", "undecided"))
-    return f"{len(own)} sentences: {holds} hold, {fails} do not, {open_} undecided"
-
-
-def filled(page: str, results: Path) -> str:
-    """Return the README with the tables of the results in their places."""
+def with_cliffs(page: str, results: Path) -> str:
+    """Return docs/results/cliff.md with its tables in their places."""
     for experiment in CONVERGED:
         page = placed(page, f"table of {experiment}", table(results, experiment))
+    return page
+
+
+def with_doorkey(page: str, results: Path) -> str:
+    """Return docs/results/doorkey.md with its tables in their places."""
     return placed(page, "tables of doorkey", tables(results))
 
 
-if __name__ == "__main__":
-    readme = Path("README.md")
-    readme.write_text(filled(readme.read_text(), Path("lab/results")))
+def with_prior_work(page: str, results: Path) -> str:
+    """Return docs/results/prior-work.md with its table and the notes to it."""
+    decided = prior_work.load(results)
+    if decided is None:
+        raise UserError(f"There is no table of prior work in {results}: bring it back from git.")
+    notes = "\n".join(f"- {note}" for note in prior_work.NOTES)
+    return placed(page, "table of prior work", f"{prior_work.as_markdown(decided.table)}\n\n{notes}")
+
+
+FILLED: dict[str, Callable[[str, Path], str]] = {
+    "docs/results/cliff.md": with_cliffs,
+    "docs/results/doorkey.md": with_doorkey,
+    "docs/results/prior-work.md": with_prior_work,
+}
+"""Each page, and what fills it."""
