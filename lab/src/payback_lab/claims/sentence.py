@@ -42,6 +42,7 @@ class MeasuringRule:
     measures: tuple[Measure, ...]
 
     def __call__(self, evidence: Evidence) -> Decision:
+        """Decide."""
         return self.decide(evidence)
 
 
