@@ -35,8 +35,8 @@ autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
-# These two pin packages that the rest does not: their adapters are documented without them.
-autodoc_mock_imports = ["ray", "rllte"]
+# These have an environment of their own: their adapters are documented without them.
+autodoc_mock_imports = ["ray", "rllte", "rsl_rl"]
 
 html_theme = "furo"
 html_title = "payback"

@@ -1,4 +1,4 @@
-"""The felt share against brute force (the advantage with and without one loan), closed forms, and THEORY's figures."""
+"""The felt share against brute force, closed forms, and the figures of THEORY's tables; mutants are seen."""
 
 import math
 from collections.abc import Callable
@@ -11,107 +11,10 @@ import payback
 from payback.core import felt
 
 from .cases import quiet
-from .test_match import halves
+from .one_loan import GAMMA, MATCHES, felt_by_brute_force, own_after
 
 pytestmark = quiet
 
-GAMMA = 0.9
-LOAN = 2.5
-
-
-# ------------------------------------------------------------------ brute force: what a loan adds to its own advantage
-
-
-def advantage(rewards: np.ndarray, values: np.ndarray, at: int, stop: int, ended: bool, lam: float) -> float:
-    """Â_at = Σ_k (γλ)^k δ: the deltas up to `stop`, where the estimate bootstraps unless the episode has ended."""
-    total = 0.0
-    for t in range(at, stop):
-        after = 0.0 if ended and t == stop - 1 else values[t + 1]
-        total += (GAMMA * lam) ** (t - at) * (rewards[t] + GAMMA * after - values[t])
-    return total
-
-
-def paid_for(transform: payback.RewardTransform, rewards: np.ndarray, length: int | None, every: int) -> np.ndarray:
-    """Run `update` over one episode, which ends with step `length` − 1; an event is flagged every so many steps."""
-    state, paid = transform.init(np.zeros(1)), []
-    for t, reward in enumerate(rewards):
-        done, event = np.array([t + 1 == length]), np.array([bool(every) and t % every == 0])
-        state, shaped = transform.update(state, np.array([reward]), done, settle=event)
-        paid.append(shaped[0])
-    return np.array(paid)
-
-
-def felt_by_brute_force(
-    transform: payback.RewardTransform,
-    lam: float,
-    *,
-    n_steps: int | None = None,
-    rollout: int | None = None,
-    length: int | None = None,
-    horizon: int = 60,
-    every: int = 0,
-) -> float:
-    """Average, over where it is made, of what a loan adds to its own advantage, over the loan; the critic is fixed."""
-    steps, rng = length or horizon, np.random.default_rng(0)
-    background, values = rng.normal(size=steps), rng.normal(size=steps + 1)
-    without = paid_for(transform, background, length, every)
-    shares = []
-    for at in range(length or every or 1):
-        more = background.copy()
-        more[at] += LOAN
-        with_loan = paid_for(transform, more, length, every)
-        for border in [at + 1 + left for left in range(rollout)] if rollout else [steps]:
-            stop = min(border, steps, at + n_steps if n_steps else steps)
-            rest = at, stop, stop == length, lam
-            shares.append((advantage(with_loan, values, *rest) - advantage(without, values, *rest)) / LOAN)
-    return float(np.mean(shares))
-
-
-def own_after(delay: int) -> payback.Match:
-    """A match as a user may write it: its state is a plain array of the last loans."""
-
-    def update(loans: Any, reward: Any, done: Any, valid: Any = None, settle: Any = None) -> tuple[Any, Any]:
-        shaped = np.where(done, -owed(loans), reward - loans[-1] / GAMMA**delay)
-        return np.where(done, 0, np.concatenate((reward[None], loans[:-1]))), shaped
-
-    def owed(loans: Any) -> Any:
-        return sum(loan / GAMMA ** (k + 1) for k, loan in enumerate(loans))
-
-    def drop(loans: Any, where: Any) -> Any:
-        return np.where(where, 0, loans)
-
-    return payback.Match(lambda x: np.zeros((delay, len(x))), update, gamma=GAMMA, owed=owed, drop=drop)
-
-
-def own_geometric(rate: float, dtype: Any = np.float64) -> payback.Match:
-    def update(debt: Any, reward: Any, done: Any, valid: Any = None, settle: Any = None) -> tuple[Any, Any]:
-        shaped = np.where(done, -debt, reward - (1 - rate) * debt).astype(dtype)
-        return np.where(done, 0, (rate * debt + reward) / GAMMA).astype(dtype), shaped
-
-    return payback.Match(np.zeros_like, update, gamma=GAMMA, owed=np.copy, drop=lambda debt, at: np.where(at, 0, debt))
-
-
-OURS: dict[str, payback.RewardTransform] = {
-    "at once": payback.match_after(GAMMA, 0),
-    "after 1": payback.match_after(GAMMA, 1),
-    "after 7": payback.match_after(GAMMA, 7),
-    "evenly 5": payback.match_evenly(GAMMA, 5),
-    "ages": payback.match_from_ages(GAMMA, [0.5, 0.0, 0.2, 0.3, 0.0]),
-    "negative ages": payback.match_from_ages(GAMMA, [1.0, -0.5, 0.5]),
-    "geometric": payback.match_geometric(GAMMA, 0.6),
-    "geometric 0": payback.match_geometric(GAMMA, 0),
-    "at end": payback.match_at_end(GAMMA),
-    "when": payback.match_when(GAMMA),
-    "grm": payback.grm(GAMMA, 4, center=False),
-    "scaled": payback.chain(payback.match_after(GAMMA, 3), payback.chain(payback.scale(2), payback.scale(0.5))),
-}
-THEIRS: dict[str, payback.RewardTransform] = {
-    "own halves": halves(),
-    "own after 7": own_after(7),
-    "own geometric": own_geometric(0.6),
-    "own in a chain": payback.chain(payback.scale(2), own_after(3), payback.scale(0.5)),
-}
-MATCHES = OURS | THEIRS
 LIMITS: list[dict[str, int]] = [
     {},
     {"n_steps": 1},
@@ -224,79 +127,6 @@ def test_n_step_returns():
     """1 − Σ_{k<n} m_k."""
     match = payback.match_from_ages(0.9, [0.5, 0.3, 0.2])
     assert [round(payback.felt_share(match, 1.0, n_steps=n), 9) for n in (1, 2, 3, 4, 9)] == [1, 0.5, 0.2, 0, 0]
-
-
-def test_the_interest_of_the_tables():
-    for delay, factor in {1: 1.01, 3: 1.02, 10: 1.05, 30: 1.16, 100: 1.65}.items():
-        assert round(payback.interest(after(delay)), 2) == factor
-    assert round(payback.interest(after(640))) == 25
-
-
-# ------------------------------------------------------------------ interest, and which delay
-
-
-def test_interest():
-    for bounded, last in [("at once", 0), ("after 7", 7), ("evenly 5", 5), ("ages", 4), ("geometric 0", 1), ("grm", 4)]:
-        assert payback.interest(OURS[bounded]) == pytest.approx(GAMMA**-last)
-    for name in ("at end", "when", "geometric"):
-        assert payback.interest(OURS[name]) == math.inf
-    assert payback.interest(payback.match_at_end(1.0)) == payback.interest(payback.match_geometric(1.0, 0.5)) == 1
-    assert payback.interest(payback.match_from_ages(GAMMA, [1 - 1e-12, 1e-12])) == pytest.approx(GAMMA**-2)
-    assert payback.interest(payback.match_after(0.5, 2000)) == math.inf  # more than a float holds
-
-
-def test_interest_of_ones_own():
-    for name, last in {"own halves": 2, "own after 7": 7, "own in a chain": 3}.items():
-        assert payback.interest(THEIRS[name]) == pytest.approx(GAMMA**-last)
-    assert payback.interest(own_geometric(0.6)) == math.inf
-    assert payback.interest(own_geometric(0.999)) == math.inf
-    assert payback.interest(own_geometric(0.0, np.float32)) == pytest.approx(1 / GAMMA)
-    assert payback.interest(own_geometric(0.6, np.float32)) == math.inf
-
-
-def test_the_smallest_delay_that_is_felt_so_much():
-    for lam in (0.0, 0.5, 0.8, 0.95, 0.99):
-        for felt_at_least in (0.0, 0.05, 0.4, 0.8, 0.99):
-            delay = payback.delay_for(0.9999, lam, felt_at_least)
-            assert payback.felt_share(payback.match_after(0.9999, delay), lam) >= felt_at_least - 1e-12
-            if delay:
-                assert payback.felt_share(payback.match_after(0.9999, delay - 1), lam) < felt_at_least
-    assert payback.delay_for(0.995, 0.95) == 32
-    for delay in range(1, 60):  # a share that a delay has exactly asks for that delay, however it is rounded
-        assert payback.delay_for(1.0, 0.95, payback.felt_share(after(delay), 0.95)) == delay
-
-
-def test_the_bound_on_interest_is_met_exactly():
-    assert payback.delay_for(0.9, 0.5, felt=1 - 0.5**7, interest=0.9**-7) == 7
-    assert payback.delay_for(0.9, 0.99, felt=0.99, interest=math.inf) == 459
-    with pytest.raises(ValueError, match=r"needs a delay of 7, whose .* more than 2.0\d*; up to 2.0\d* a delay of 6"):
-        payback.delay_for(0.9, 0.5, felt=1 - 0.5**7, interest=0.9**-6.9)
-
-
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda: payback.delay_for(0.99, 0.99), "needs a delay of 161, whose interest at gamma = 0.99 is 5.04, more"),
-        (lambda: payback.delay_for(0.99, 1.0), "at lam = 1 no delay is felt, because"),
-        (lambda: payback.delay_for(0.99, 0.9, felt=1.0), "no delay is felt in full, because"),
-        (lambda: payback.delay_for(0.5, 0.9999, felt=0.9), "is inf, more than 2; up to 2 a delay of 1 is possible"),
-        (lambda: payback.delay_for(1.5, 0.9), r"gamma must lie in \(0, 1\], got 1.5"),
-        (lambda: payback.delay_for(0.99, -0.1), r"lam must lie in \[0, 1\], got -0.1"),
-        (lambda: payback.delay_for(0.99, 0.9, felt=2), r"felt must lie in \[0, 1\], got 2"),
-        (lambda: payback.delay_for(0.99, 0.9, interest=0.5), "interest must be at least 1"),
-        (lambda: payback.delay_for(0.99, 0.9, interest=math.nan), "interest must be at least 1"),
-        (lambda: payback.felt_share(after(3), math.nan), r"lam must lie in \[0, 1\], got nan"),
-        (lambda: payback.felt_share(after(3), True), r"lam must lie in \[0, 1\], got True"),
-        (lambda: payback.felt_share(after(3), 0.9, rollout=0), "rollout must be a whole number of steps, at least 1"),
-        (lambda: payback.felt_share(after(3), 0.9, n_steps=1.5), "n_steps must be a whole number of steps, at least 1"),
-        (lambda: payback.felt_share(after(3), 0.9, length=-2), "length must be a whole number of steps, at least 1"),
-        (lambda: payback.felt_share(3, 0.9), "3 is not a transform such as"),  # type: ignore[arg-type]
-        (lambda: payback.interest(payback.scale(1)), "repays nothing, so there is no interest"),
-    ],
-)
-def test_bad_input_gets_one_sentence(call: Callable[[], Any], sentence: str):
-    with pytest.raises((TypeError, ValueError), match=sentence):
-        call()
 
 
 def test_one_that_never_repays_and_one_that_pays_nan():

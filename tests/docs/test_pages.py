@@ -9,7 +9,12 @@ from .code_blocks import as_program, python_blocks, run
 DOCS = Path(__file__).parents[2] / "docs"
 OWN_TEST = {"guarantee.md"}
 """Its block is a doctest, run by test_guarantee_page.py."""
-HOSTS = {"howto/rllib.md": "ray.rllib", "howto/rllte.md": "rllte.xplore.reward"}
+HOSTS = {
+    "howto/gymnax.md": "gymnax",
+    "howto/rllib.md": "ray.rllib",
+    "howto/rllte.md": "rllte.xplore.reward",
+    "howto/rsl_rl.md": "rsl_rl.runners",
+}
 """Pages whose host has an environment of its own: `make test-hosts` runs them there."""
 
 

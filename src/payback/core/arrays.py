@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any
+from typing import Any, cast
 
 import array_api_compat
 import numpy as np
@@ -93,7 +93,7 @@ def cast_to(xp: Any, x: Array, dtype: Any) -> Array:
 
 def plain(value: Any) -> Any:
     """Return a NumPy number as the Python number that it reads as; anything else as it is."""
-    return value.item() if isinstance(value, np.generic) else value
+    return cast(Any, value).item() if isinstance(value, np.generic) else value
 
 
 def as_floats(xp: Any, x: Array, dtype: Any) -> Array:
