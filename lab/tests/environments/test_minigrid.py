@@ -1,4 +1,4 @@
-"""The MiniGrid engine beside the package; `python -m payback_lab.environments.minigrid.lockstep` does ten times more."""
+"""The MiniGrid engine beside the package; `python -m payback_lab.environments.minigrid.lockstep` does tenfold."""
 
 from functools import partial
 
@@ -10,6 +10,7 @@ import pytest
 from payback_lab.environments.doorkey.optimum import optimal_length
 from payback_lab.environments.doorkey.rules import make_doorkey
 from payback_lab.environments.minigrid import lockstep, rules, tiles, view
+from payback_lab.environments.minigrid.gymnax_form import MiniGrid
 from payback_lab.environments.minigrid.layouts import draw_layouts, load_layouts, make_task
 from payback_lab.environments.minigrid.optimum import UNSOLVED, fewest_steps, shortest_plan
 from payback_lab.environments.minigrid.tasks import TASKS, Task
@@ -123,3 +124,17 @@ def test_a_noisy_tv_shows_every_colour() -> None:
         ball = np.asarray(state.grid)[np.asarray(tiles.part(state.grid, 0)) == tiles.BALL]
         colours.add(int(tiles.part(ball[0], 1)))
     assert colours == set(range(tiles.COLOURS))
+
+
+def test_gymnax_form_resets_by_itself_and_shows_the_last_observation() -> None:
+    env = MiniGrid("Empty-5x5", max_steps=3, layouts=draw_layouts("Empty-5x5", 2))
+    keys = jax.random.split(jax.random.key(0), 4)
+    obs, state = jax.vmap(env.reset)(keys)
+    for t in range(3):
+        forward = jnp.full(4, rules.AHEAD)
+        obs, state, reward, terminated, truncated, info = jax.vmap(env.step)(keys, state, forward)
+        assert np.asarray(truncated).tolist() == [t == 2] * 4
+    assert state.time.tolist() == [0] * 4
+    assert not np.array_equal(obs, info["final_observation"])
+    assert not np.asarray(terminated).any()
+    assert reward.tolist() == [0.0] * 4
