@@ -234,9 +234,18 @@ def test_the_state_is_saved_and_loaded(walk, distance, tmp_path):
     other.ledger.load(tmp_path / "shaping.npz")
     np.testing.assert_array_equal(other.ledger.owed, envs.ledger.owed)
     assert other.ledger.state[0] == envs.ledger.state[0]
+    for _ in range(3):
+        other.ledger.step(np.ones(3), None, None)
+    other.ledger.step(np.ones(3), np.ones(3, dtype=bool), None)
+    other.ledger.watch.sum_up()
+    assert (other.ledger.watch.finished, other.ledger.watch.broken) == (3, 0), "judged from the debts that were loaded"
     one = ShapeReward(walk(), distance, payback.grm(GAMMA, 3))
-    with pytest.raises(ValueError, match=r"is an array of shape \(3, 3\) there and \(3, 1\) here"):
-        one.ledger.load(tmp_path / "shaping.npz")
+    one.ledger.load(tmp_path / "shaping.npz")
+    assert one.ledger.state[0] == envs.ledger.state[0], "another number of environments keeps F̄"
+    assert one.ledger.owed.tolist() == [0]
+    later = ShapeReward(walk(), distance, payback.grm(GAMMA, 4))
+    with pytest.raises(ValueError, match="holds the state of another transform"):
+        later.ledger.load(tmp_path / "shaping.npz")
 
 
 class TestBadInput:

@@ -6,8 +6,21 @@ import pytest
 import payback
 
 from .corridor import Corridor
+from .own_match import halves
 
 MATCH = payback.match_at_end(0.5)
+EVERY = {
+    "match_at_end": lambda xp: payback.match_at_end(0.5),
+    "match_after": lambda xp: payback.match_after(0.5, 3),
+    "match_evenly": lambda xp: payback.match_evenly(0.5, 4),
+    "match_geometric": lambda xp: payback.match_geometric(0.5, 0.4),
+    "match_from_ages": lambda xp: payback.match_from_ages(0.5, [0.2, 0.3, 0.5]),
+    "match_when": lambda xp: payback.match_when(0.5),
+    "grm": lambda xp: payback.grm(0.5, 3),
+    "a user's own": lambda xp: halves(xp, 0.5),
+}
+HUGE = 3e38
+"""Fits float32, whose largest number is 3.4e38; twice as much does not."""
 WORDS = r"environment 0 is to be paid -\S+ at step 140 of its episode.*float32 cannot hold.*repay sooner"
 pytestmark = [
     pytest.mark.filterwarnings("ignore::payback.InterestWarning", "ignore::DeprecationWarning"),
@@ -47,3 +60,40 @@ def test_torchrl():
     env.rollout(5)
     with pytest.raises(OverflowError, match=WORDS):
         env.rollout(150)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_matching_in_sb3(name):
+    pytest.importorskip("stable_baselines3")
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    from payback.integrations.sb3 import ShapeVecReward
+
+    env = ShapeVecReward(DummyVecEnv([lambda: Corridor(6)] * 2), lambda *t: np.full(2, HUGE), EVERY[name](np))
+    env.reset()
+
+    def play():
+        for _ in range(6):
+            assert np.isfinite(env.step(np.ones(2, int))[1]).all()
+
+    with pytest.raises(OverflowError, match=r"at step \d of its episode.*float32 cannot hold.*repay sooner"):
+        play()
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_matching_in_torchrl(name):
+    pytest.importorskip("torchrl")
+    import torch
+    from torchrl.envs import Compose, GymWrapper, SerialEnv, TransformedEnv
+    from torchrl.envs.transforms import Transform
+
+    from payback.integrations.torchrl import ShapeReward
+
+    class Huge(Transform):
+        def _step(self, tensordict, next_tensordict):
+            return next_tensordict.set("intrinsic_reward", torch.full_like(next_tensordict["reward"], HUGE))
+
+    base = SerialEnv(2, lambda: GymWrapper(Corridor(6)))
+    env = TransformedEnv(base, Compose(Huge(), ShapeReward(EVERY[name](torch), learner_gamma=0.5)))
+    with pytest.raises(OverflowError, match=r"at step \d of its episode.*float32 cannot hold.*repay sooner"):
+        env.rollout(8)

@@ -130,6 +130,103 @@ def test_another_gamma_is_refused(config):
         config(payback.grm(0.99, 3)).build_algo()
 
 
+def test_a_gamma_said_by_hand_is_compared():
+    with pytest.raises(ValueError, match=r"gamma 0\.99, the loans are repaid with gamma 0\.9: they would not cancel"):
+        ShapeReward("novelty", payback.grm(GAMMA, 3), learner_gamma=0.99)
+
+
+class Halve(RLlibCallback):
+    """Another callback, after the shaping, that changes rewards."""
+
+    def on_episode_step(self, *, episode, **kwargs):
+        episode.set_rewards(new_data=episode.get_rewards(-1) / 2, at_indices=-1)
+
+
+def test_rewards_that_change_after_the_shaping_are_said_once(config):
+    algorithm = config(payback.grm(GAMMA, 3), log=(Halve,)).build_algo()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            algorithm.train()
+    words = [str(w.message) for w in said if "goes to the learner" in str(w.message)]
+    assert len(words) == 1
+    assert "another callback or a connector changes rewards" in words[0]
+    algorithm.stop()
+    right = config(payback.grm(GAMMA, 3)).build_algo()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        right.train()
+    assert not [w for w in said if "goes to the learner" in str(w.message)]
+    right.stop()
+
+
+class RaisesOnce:
+    """A bonus of 1 that raises at the first end of an episode of seven steps."""
+
+    def __init__(self):
+        self.calls, self.raised = 0, False
+
+    def __call__(self, obs, action, next_obs, info):
+        self.calls += 1
+        next_obs[:] = 77  # what a bonus changes in its arguments changes nothing else
+        if self.calls == 7:
+            self.raised = True
+            raise RuntimeError("no memory left")
+        return np.ones(1)
+
+
+def step(shaping, runner, episode, *, ends):
+    episode.add_env_step(np.zeros(2, np.float32), 0, 1.0, {}, terminated=ends)
+    shaping.on_episode_step(episode=episode, env_runner=runner, env_index=0)
+
+
+def test_a_bonus_that_raises_at_an_end_and_overflow(config):
+    from types import SimpleNamespace
+
+    from ray.rllib.env.single_agent_episode import SingleAgentEpisode
+
+    runner = SimpleNamespace(config=SimpleNamespace(in_evaluation=False), num_envs=1, worker_index=0, env=None)
+    shaping = ShapeReward(RaisesOnce(), payback.match_at_end(0.5))
+    for _ in range(2):
+        episode = SingleAgentEpisode()
+        episode.add_env_reset(np.zeros(2, np.float32), {})
+        shaping.on_episode_start(episode=episode, env_runner=runner, env_index=0)
+        for _ in range(6):
+            step(shaping, runner, episode, ends=False)
+            assert (episode.get_observations(-1) == 0).all()
+        if not shaping.intrinsic.raised:
+            with pytest.raises(RuntimeError, match="no memory left"):
+                step(shaping, runner, episode, ends=True)
+            assert shaping.ledger.owed.tolist() == [0]
+    step(shaping, runner, episode, ends=True)
+    shaped = [info["shaped"] for info in episode.get_infos()[1:]]
+    assert 0.5 ** np.arange(7) @ shaped == pytest.approx(0, abs=1e-12)
+    episode = SingleAgentEpisode()
+    episode.add_env_reset(np.zeros(2, np.float32), {})
+    for _ in range(139):
+        step(shaping, runner, episode, ends=False)
+    with pytest.raises(OverflowError, match=r"step 140 of its episode.*float32 cannot hold"):
+        step(shaping, runner, episode, ends=True)
+
+
+@pytest.mark.parametrize("runners", [0, 2])
+def test_it_records_what_it_paid(config, runners, tmp_path):
+    from payback.auditing.log_file import audit_file
+    from payback.auditing.parts import parts_of
+
+    folder = tmp_path / "log"
+    algorithm = config(payback.grm(GAMMA, 3), runners=runners, log=(), record=str(folder)).build_algo()
+    for _ in range(3):
+        algorithm.train()
+    sampled = algorithm.metrics.peek(("env_runners", "num_env_steps_sampled_lifetime"))
+    algorithm.stop()
+    found = audit_file(folder)
+    assert found.ok
+    assert found.rows == sampled
+    assert len(found.episodes.leak) > 10
+    assert len({part.parent for part in parts_of(folder)}) == max(runners, 1)
+
+
 def test_remote_runners_share_the_mean(config, tmp_path):
     algorithm = config(payback.grm(GAMMA, 3), runners=2, log=()).build_algo()
     for _ in range(2):
@@ -179,16 +276,6 @@ def test_checkpoints_carry_the_mean(config, way, tmp_path):
 def test_an_observed_debt_is_refused():
     with pytest.raises(ValueError, match=r"observe_debt is refused for RLlib.*gymnasium\.ShapeReward"):
         ShapeReward("novelty", payback.grm(GAMMA, 3), observe_debt=True)
-
-
-def test_the_readme_shows_a_config_that_trains(config, readme_block, distance):
-    names = {"config": config(payback.grm(GAMMA, 3)).callbacks([]), "novelty": distance}
-    exec(readme_block("RLlib"), {"partial": partial, "payback": payback, **names})
-    algorithm = names["config"].build_algo()
-    assert algorithm.config.gamma == 0.99
-    assert "extrinsic_return_mean" in algorithm.train()["env_runners"]
-    assert np.any(algorithm.env_runner.shaping.owed != 0)
-    algorithm.stop()
 
 
 def test_the_example_learns():

@@ -147,13 +147,58 @@ def test_autoreset_rows_pay_and_count_nothing(envs):
     assert torch.isfinite(shaping.shape(rollout(5)).shaped).all(), "the module must not have learned from those rows"
 
 
-def test_the_readmes_lines_shape_a_rollout(envs, readme_block):
-    names = {"RND": RND, "envs": envs, "payback": payback, "samples": rollout(0)}
-    exec(readme_block("RLeXplore / rllte"), names)
-    assert names["shaped"].shape == names["F"].shape == (T, B)
-    assert not torch.allclose(names["shaped"], names["F"])
-    assert names["terminated"].any()
-    assert not names["truncated"].any()
+def test_it_records_what_it_paid(envs, tmp_path):
+    from payback.auditing.log_file import audit_file
+
+    for on_truncation in ("settle", "carry"):
+        shaping = ShapeRollouts(RND(envs), payback.grm(GAMMA, 3), on_truncation, record=tmp_path / on_truncation)
+        ended = 0
+        for samples in map(rollout, range(4)):
+            shaping.shape(samples)
+            ended += int(samples["terminateds"].sum() + samples["truncateds"].sum() * (on_truncation == "settle"))
+        shaping.ledger.close()
+        found = audit_file(tmp_path / on_truncation)
+        assert found.ok
+        assert (found.rows, len(found.episodes.leak)) == (4 * T * B, ended)
+
+
+def test_a_settlement_that_float32_cannot_hold_raises(envs):
+    shaping = ShapeRollouts(RND(envs), payback.match_at_end(0.3), scale=False)
+    samples = rollout(0)
+    for key in ("terminateds", "truncateds"):
+        samples[key] = torch.zeros(T, B)
+    for _ in range(3):
+        shaping.shape(samples)
+    samples["terminateds"][-1] = 1
+    with pytest.raises(OverflowError, match=rf"at step {4 * T} of its episode.*float32 cannot hold"):
+        shaping.shape(samples)
+    assert shaping.ledger.owed.tolist() == [0] * B
+
+
+def test_a_module_that_raises_leaves_no_debt_to_the_next_episode(envs, monkeypatch):
+    shaping = ShapeRollouts(RND(envs), payback.match_at_end(GAMMA))
+    samples = rollout(0)
+    samples["terminateds"][-4:], samples["truncateds"][-4:] = 0, 0
+    shaping.shape(samples)
+    assert (shaping.ledger.owed != 0).all()
+    broken = rollout(1)
+    for key in ("terminateds", "truncateds"):
+        broken[key][:] = 0
+    broken["terminateds"][3, 1] = 1
+    compute = shaping.module.compute
+    monkeypatch.setattr(shaping.module, "compute", lambda *args, **kwargs: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        shaping.shape(broken)
+    assert (shaping.ledger.owed != 0).tolist() == [True, False, True], "the episode that went on still owes"
+    monkeypatch.setattr(shaping.module, "compute", compute)
+
+
+@pytest.mark.parametrize("flag", [0.5, float("nan")])
+def test_a_flag_that_is_no_answer_is_refused(envs, flag):
+    samples = rollout(0)
+    samples["terminateds"][2, 1] = flag
+    with pytest.raises(ValueError, match="neither 0 nor 1; give booleans"):
+        ShapeRollouts(RND(envs), payback.grm(GAMMA, 3)).shape(samples)
 
 
 def test_the_causal_scale_is_the_rms_so_far():

@@ -157,7 +157,7 @@ def test_ppo_with_a_carried_debt_in_sight(walk, distance):
 
 
 def test_dqn_replays_what_was_paid(walk, distance):
-    env = shaped_walks(walk, distance, hazard=0.1)
+    env = shaped_walks(walk, distance, hazard=0.1, observe_debt=True)
     model = DQN("MlpPolicy", env, gamma=GAMMA, learning_starts=50, buffer_size=400, train_freq=8)
     log = Log()
     log._on_rollout_end = lambda: None

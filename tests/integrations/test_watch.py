@@ -87,3 +87,29 @@ def test_right_matches_are_never_accused(walk, mode, on_truncation):
         envs.ledger.watch.sum_up()
     assert envs.ledger.watch.broken == 0
     assert envs.ledger.watch.finished > 100
+
+
+@pytest.mark.parametrize("gamma", [0.5, 0.9, 0.99])
+def test_a_debt_that_is_left_late_in_a_long_episode_is_not_hidden_by_the_discount(gamma):
+    """γ^t of the last step is 0 in float64: the end is judged from the debt before it."""
+    length, match = 8000, payback.match_after(gamma, 3)
+    for settles in (True, False):
+        ledger, chance = Ledger(never_settles(gamma) if not settles else match, B, learner_gamma=gamma), None
+        chance = np.random.default_rng(0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ShapingWarning)
+            for t in range(2 * length):
+                ledger.step(chance.random(B), np.full(B, t % length == length - 1), None)
+            ledger.watch.sum_up()
+        assert (ledger.watch.finished, ledger.watch.broken) == (2 * B, 0 if settles else 2 * B)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rewards_of_very_different_size_are_not_accused(seed):
+    chance = np.random.default_rng(seed)
+    for match in (payback.match_after(GAMMA, 7), payback.match_geometric(GAMMA, 0.7), payback.grm(GAMMA, 30)):
+        ledger = Ledger(match, B, learner_gamma=GAMMA)
+        for t in range(3000):
+            ledger.step(chance.normal(size=B) * 10.0 ** chance.uniform(-9, 6, B), np.full(B, t % 1000 == 999), None)
+        ledger.watch.sum_up()
+        assert (ledger.watch.finished, ledger.watch.broken) == (3 * B, 0)

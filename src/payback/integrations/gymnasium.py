@@ -19,11 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from payback.core.transform import RewardTransform
+from payback.integrations.gymnasium_rows import add_debt_to_final, autoreset_mode, copy, from_info, stack, with_final
 from payback.integrations.host import host
 from payback.integrations.ledger import Ledger, ask, read_end, read_intrinsic
 from payback.integrations.observed_debt import space_with_debt, with_debt
@@ -32,7 +34,7 @@ from payback.integrations.wiring import check_wiring
 with host("Gymnasium", "pip install 'payback[gymnasium]'"):
     import gymnasium as gym
     from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
-    from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
+    from gymnasium.vector.utils import batch_space
 
 __all__ = ["ShapeReward", "ShapeVectorReward", "Source", "check_wiring"]
 
@@ -51,8 +53,9 @@ class ShapeVectorReward(VectorWrapper):
     `on_truncation="settle"` collects the debt at a time limit and reports the step as terminated; "carry" leaves the
     debt to the bootstrapped value. `observe_debt` adds the debt to the observation. `event`, like `intrinsic` a
     callable or an info key, flags the steps at which `match_when` repays. `learner_gamma`, the learner's own discount,
-    is compared with the transform's; another one is refused. `ledger` has the debts: `ledger.owed`, `ledger.drops`
-    (episodes reset before their end), `ledger.save(path)`, `ledger.load(path)`.
+    is compared with the transform's; another one is refused. `record` names a folder for the log of all steps that
+    `payback audit` reads. `ledger` has the debts: `ledger.owed`, `ledger.drops` (episodes reset before their end),
+    `ledger.save(path)`, `ledger.load(path)`.
     """
 
     def __init__(
@@ -64,14 +67,18 @@ class ShapeVectorReward(VectorWrapper):
         observe_debt: bool = False,
         event: Source | None = None,
         learner_gamma: float | None = None,
+        record: str | Path | None = None,
     ):
         super().__init__(env)
-        self._mode = _autoreset_mode(env)
+        self._mode = autoreset_mode(env)
         self._intrinsic, self._event, self._observe = intrinsic, event, observe_debt
-        self.ledger = Ledger(transform, env.num_envs, on_truncation, intrinsic, learner_gamma)
+        self.ledger = Ledger(transform, env.num_envs, on_truncation, intrinsic, learner_gamma, record)
         if observe_debt:
             self.single_observation_space = space_with_debt(env.single_observation_space)
             self.observation_space = batch_space(self.single_observation_space, env.num_envs)
+        self._B = env.num_envs
+        self._keeps = callable(intrinsic) or callable(event)
+        """Whether a callable will ask for the observation before the step."""
         self._obs: Any = None
         self._all = np.ones(env.num_envs, dtype=bool)
         self._all.flags.writeable = False
@@ -86,7 +93,8 @@ class ShapeVectorReward(VectorWrapper):
         obs, info = self.env.reset(seed=seed, options=options)
         self.ledger.reset(mask)
         self._valid = None if mask is None or self._valid is None else self._valid | mask
-        self._obs = self._keep(obs)
+        # A copy, as environments may write the next observation into the same memory.
+        self._obs = copy(obs) if self._keeps else ()
         return with_debt(obs, self.ledger.owed) if self._observe else obs, info
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -94,11 +102,11 @@ class ShapeVectorReward(VectorWrapper):
         obs, reward, terminated, truncated, info = self.env.step(actions)
         if self._obs is None:
             raise RuntimeError("ShapeVectorReward: call reset before the first step")
-        terminated, truncated = (read_end("an end", flags, self.num_envs) for flags in (terminated, truncated))
+        terminated, truncated = read_end("terminated", terminated, self._B), read_end("truncated", truncated, self._B)
         cut = truncated if np.count_nonzero(truncated) else None
         ended = terminated if cut is None else terminated | truncated
         ended = ended if np.count_nonzero(ended) else None
-        valid, before, self._obs = self._valid, self._obs, self._keep(obs)
+        valid, before, self._obs = self._valid, self._obs, copy(obs) if self._keeps else ()
         self._valid = ~ended if ended is not None and self._mode is AutoresetMode.NEXT_STEP else None
         resets = ended if self._mode is AutoresetMode.SAME_STEP else None
         try:
@@ -111,28 +119,42 @@ class ShapeVectorReward(VectorWrapper):
         if self._observe:
             obs = with_debt(obs, self.ledger.ending if resets is None else self.ledger.owed)
             if resets is not None:
-                _add_debt_to_final(info["final_obs"], self.ledger.ending, resets)
+                add_debt_to_final(info["final_obs"], self.ledger.ending, resets)
         if cut is not None:
             terminated, truncated = self.ledger.ends(terminated, truncated)
         return obs, reward + shaped, terminated, truncated, info
+
+    def close(self, **kwargs: Any) -> None:
+        """Close the environments, and write what is left of the log."""
+        if "ledger" in vars(self):  # Gymnasium also closes what it deletes: here a wrapper whose arguments were refused
+            self.ledger.close()
+        super().close(**kwargs)
 
     def _ask(
         self, before: Any, actions: Any, info: dict, valid: np.ndarray | None, resets: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Return F and the events of a step, in float64 and booleans; both 0 in invalid rows."""
-        answers = []
-        for source in (self._intrinsic, self._event):
-            if source is None:
-                continue
-            step = self.ledger.steps
-            if isinstance(source, str):
-                values = _from_info(source, self.num_envs, step, info, valid, resets)
-            else:
-                values = ask(source, self.num_envs, step, *self._transition(before, actions, info, valid, resets))
-            values = read_intrinsic(values, self.num_envs, step, valid)
-            answers.append(values if valid is None else np.where(valid, values, 0.0))
-        event = None if self._event is None else read_end("event", answers[1], self.num_envs)
-        return answers[0], event
+        F = self._read(self._intrinsic, before, actions, info, valid, resets)
+        if self._event is None:
+            return F, None
+        return F, read_end("event", self._read(self._event, before, actions, info, valid, resets), self._B)
+
+    def _read(
+        self,
+        source: Source,
+        before: Any,
+        actions: Any,
+        info: dict,
+        valid: np.ndarray | None,
+        resets: np.ndarray | None,
+    ) -> np.ndarray:
+        step = self.ledger.steps
+        if isinstance(source, str):
+            values = from_info(source, self._B, step, info, valid, resets)
+        else:
+            values = ask(source, self._B, step, *self._transition(before, actions, info, valid, resets))
+        values = read_intrinsic(values, self._B, step, valid)
+        return values if valid is None else np.where(valid, values, 0.0)
 
     def _transition(
         self, before: Any, actions: Any, info: dict, valid: np.ndarray | None, resets: np.ndarray | None
@@ -140,15 +162,9 @@ class ShapeVectorReward(VectorWrapper):
         """Return (obs, action, next_obs, info) for a callable: copies, so that changing them changes nothing else."""
         seen = {**info, "valid": self._all if valid is None else valid.copy()}
         if resets is None:
-            return before, _copy(actions), self._obs, seen
+            return before, copy(actions), self._obs, seen
         seen.update({key: deepcopy(info[key]) for key in ("final_obs", "final_info") if key in info})
-        return before, _copy(actions), _with_final(self.env, self._obs, seen, resets), seen
-
-    def _keep(self, obs: Any) -> Any:
-        """The observation for the next call: a copy, as environments may write the next one into the same memory."""
-        if isinstance(self._intrinsic, str) and (self._event is None or isinstance(self._event, str)):
-            return ()
-        return _copy(obs)
+        return before, copy(actions), with_final(self.env, self._obs, seen, resets), seen
 
 
 class ShapeReward(gym.Wrapper):
@@ -166,10 +182,12 @@ class ShapeReward(gym.Wrapper):
         observe_debt: bool = False,
         event: Source | None = None,
         learner_gamma: float | None = None,
+        record: str | Path | None = None,
     ):
         super().__init__(env)
         self._one = _BatchOfOne(env)
-        self._batch = ShapeVectorReward(self._one, intrinsic, transform, on_truncation, False, event, learner_gamma)
+        options = (on_truncation, False, event, learner_gamma, record)
+        self._batch = ShapeVectorReward(self._one, intrinsic, transform, *options)
         self._observe = observe_debt
         self.ledger = self._batch.ledger
         if observe_debt:
@@ -186,10 +204,15 @@ class ShapeReward(gym.Wrapper):
         """Step the environment; the reward is r_t + F'_t."""
         obs, reward, terminated, truncated, info = self.env.step(action)
         self._one.latest = obs, reward, terminated, truncated, info
-        _, total, ends, cut, record = self._batch.step(_stack(self.env.action_space, [action]))
+        _, total, ends, cut, record = self._batch.step(stack(self.env.action_space, [action]))
         info.update({key: record[key][0].item() for key in ("extrinsic", "intrinsic", "shaped", "owed", "truncated")})
         obs = with_debt(obs, self.ledger.ending[0]) if self._observe else obs
         return obs, float(total[0]), bool(ends[0]), bool(cut[0]), info
+
+    def close(self) -> None:
+        """Close the environment, and write what is left of the log."""
+        self.ledger.close()
+        super().close()
 
 
 class _BatchOfOne(VectorEnv):
@@ -204,72 +227,10 @@ class _BatchOfOne(VectorEnv):
         self.latest: Any = None
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        return _stack(self.single_observation_space, [self.latest[0]]), {}
+        return stack(self.single_observation_space, [self.latest[0]]), {}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         obs, reward, terminated, truncated, info = self.latest
         flags = np.array([terminated]), np.array([truncated])
-        batch = _stack(self.single_observation_space, [obs])
+        batch = stack(self.single_observation_space, [obs])
         return batch, np.array([reward], dtype=np.float64), *flags, self._add_info({}, info, 0)
-
-
-def _copy(x: Any) -> Any:
-    return x.copy() if isinstance(x, np.ndarray) else deepcopy(x)
-
-
-def _stack(space: gym.Space, rows: list[Any]) -> Any:
-    return concatenate(space, rows, create_empty_array(space, len(rows)))
-
-
-def _autoreset_mode(env: VectorEnv) -> AutoresetMode:
-    mode = (env.metadata or {}).get("autoreset_mode")
-    try:
-        return AutoresetMode(mode)
-    except ValueError:
-        raise ValueError(
-            f"the vector environment {env} does not say how it resets: metadata['autoreset_mode'] is {mode!r}; "
-            "set it to the gymnasium.vector.AutoresetMode that it follows"
-        ) from None
-
-
-def _from_info(
-    key: str, num_envs: int, step: int, info: dict, valid: np.ndarray | None, resets: np.ndarray | None
-) -> np.ndarray:
-    """Read F from `info[key]`, at an episode's end under SAME_STEP from the ended episode's own info."""
-    if resets is None and key in info and (f"_{key}" not in info or info[f"_{key}"].all()):
-        return info[key]
-    values = np.zeros(num_envs)
-    missing = np.ones(num_envs, dtype=bool) if valid is None else valid.copy()
-    last = resets if resets is not None else np.zeros(num_envs, dtype=bool)
-    for source, rows in ((info, ~last), (info.get("final_info", {}), last)):
-        if key in source:
-            rows = rows & source.get(f"_{key}", np.ones(num_envs, dtype=bool))
-            values[rows] = np.asarray(source[key])[rows]
-            missing &= ~rows
-    if missing.any():
-        raise KeyError(
-            f"info has no {key!r} for environment {int(np.flatnonzero(missing)[0])} at step {step}: "
-            "every transition needs its intrinsic reward there"
-        )
-    return values
-
-
-def _with_final(env: VectorEnv, obs: Any, info: dict, resets: np.ndarray) -> Any:
-    """Put the ended episodes' last observations in the place of the next ones' first."""
-    rows = np.flatnonzero(resets)
-    if "final_obs" not in info:
-        raise KeyError(f"environment {rows[0]} ended under SAME_STEP autoreset, but infos['final_obs'] is missing")
-    if isinstance(obs, np.ndarray) and isinstance(env.single_observation_space, gym.spaces.Box):
-        obs = obs.copy()
-        for k in rows:
-            obs[k] = info["final_obs"][k]
-        return obs
-    every = list(iterate(env.observation_space, obs))
-    for k in rows:
-        every[k] = info["final_obs"][k]
-    return _stack(env.single_observation_space, every)
-
-
-def _add_debt_to_final(final: Any, owed: np.ndarray, resets: np.ndarray) -> None:
-    for k in np.flatnonzero(resets):
-        final[k] = with_debt(final[k], owed[k])

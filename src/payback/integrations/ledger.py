@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
-from typing import Any, NoReturn
+from pathlib import Path
 
 import numpy as np
 
-from payback.core.arrays import all_finite
 from payback.core.state_io import load_state, save_state
 from payback.core.transform import Match, RewardTransform, drop, owed, raw_step
-from payback.core.validate import read_flags, read_gamma, refuse_overflow
+from payback.core.validate import refuse_overflow
+from payback.integrations.bonus_values import ask, read_end, read_intrinsic
+from payback.integrations.lasting_state import lasting, with_lasting
 from payback.integrations.shaping_warning import ShapingWarning
+from payback.integrations.step_log import StepLog
+from payback.integrations.told import (
+    confirm_gamma,
+    refuse_too_large,
+    refuse_unknown,
+    say_dropped,
+    say_time_limit,
+    say_unconfirmed,
+)
 from payback.integrations.watch import Watch
 
 __all__ = [
@@ -38,7 +47,8 @@ class Ledger:
     """Holds a transform's state for B environments, in float64: the debt grows as γ⁻ᵏ.
 
     `bonus` is the intrinsic reward: if it has a method `reset(where)`, that is called with the (B,) mask of the
-    environments whose episode ended, after the last transition was rewarded, and at every reset.
+    environments whose episode ended, after the last transition was rewarded, and at every reset. `record` is the folder
+    of a log that `payback audit` reads; `worker` tells the log's writers apart where the host has several processes.
 
     >>> import payback
     >>> ledger = Ledger(payback.match_at_end(0.5), 1)
@@ -56,6 +66,8 @@ class Ledger:
         on_truncation: str = "settle",
         bonus: object | None = None,
         learner_gamma: float | None = None,
+        record: str | Path | None = None,
+        worker: int = 0,
     ):
         refuse_unknown(transform, on_truncation)
         self.confirmed = confirm_gamma(transform, learner_gamma)
@@ -83,6 +95,7 @@ class Ledger:
         self._owed = transform.owed if isinstance(transform, Match) else None
         self.watch = Watch(transform.gamma, num_envs) if isinstance(transform, Match) else None
         """Counts the finished episodes whose shaped rewards do not cancel, and warns of the first."""
+        self.log = None if record is None else StepLog(record, transform, num_envs, worker)
 
     def step(
         self,
@@ -112,11 +125,13 @@ class Ledger:
             if max(paid) > self.largest or min(paid) < -self.largest:
                 k = int(np.argmax(np.abs(shaped)))
                 refuse_too_large(paid[k], k, self.steps - int(self._began[k]))
+        if self.log is not None:
+            self.log.add(reward, self.state, shaped, terminated, truncated if self.settles else None, valid)
+        if self.watch is not None:
+            self.watch.add(shaped, valid, self.owed)
         self.state = state
         if self._owed is not None:
             self.owed = self.ending = self._owed(state)
-        if self.watch is not None:
-            self.watch.add(shaped, valid)
         if ended is not None:
             self._end(ended if valid is None else ended & valid, terminated)
         return shaped
@@ -134,6 +149,8 @@ class Ledger:
             self.forget(carried)
             if self.watch is not None:
                 self.watch.end(carried, judged=False)
+            if self.log is not None:
+                self.log.restart(carried)
         if self.watch is not None:
             self.watch.end(ended, judged=True)
         if self._clear_bonus is not None:
@@ -160,6 +177,8 @@ class Ledger:
         """Start new episodes in the environments `where`, or all; debts in mid-episode are dropped and counted."""
         where = np.ones(self.num_envs, dtype=bool) if where is None else where
         dropped = self.forget(where)
+        if self.log is not None and np.count_nonzero(open_ := where & (self._began != self.steps)):
+            self.log.restart(open_)
         self._began[where] = self.steps
         if self.watch is not None:
             self.watch.end(where, judged=False)
@@ -176,10 +195,23 @@ class Ledger:
         save_state(path, self.state)
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Read a state that `save` wrote for the same transform and number of environments."""
-        self.state = load_state(path, like=self.state)
+        """Read a state that `save` wrote for the same transform; for another number of environments, without loans."""
+        try:
+            self.state = load_state(path, like=self.state)
+        except ValueError:
+            stored = _load_for_others(path, self.transform)
+            if stored is None:
+                raise
+            self.state = with_lasting(self.transform, self.state, lasting(self.transform, stored))
         if self._owed is not None:
             self.owed = self.ending = self._owed(self.state)
+        if self.watch is not None:
+            self.watch.go_on_from(self.owed)
+
+    def close(self) -> None:
+        """Write what is left of the log to the disk."""
+        if self.log is not None:
+            self.log.close()
 
     def forget(self, where: Mask) -> np.ndarray:
         """Drop the debts of the environments `where`, without counting them, and return them: (B,)."""
@@ -190,132 +222,22 @@ class Ledger:
         return dropped
 
 
-def confirm_gamma(transform: RewardTransform, learner_gamma: float | None) -> bool:
-    """Say whether the learner's γ is known to be the one that loans are repaid with; refuse another one."""
-    if not isinstance(transform, Match):
-        return True
-    if learner_gamma is not None and read_gamma(learner_gamma) != transform.gamma:
-        raise ValueError(
-            f"the learner discounts with gamma {learner_gamma}, the loans are repaid with gamma {transform.gamma}: "
-            "they would not cancel; give both the same"
-        )
-    return learner_gamma is not None
-
-
-def refuse_too_large(shaped: float, environment: int, length: int) -> NoReturn:
-    """Raise on a settlement that float32, in which the host pays, cannot hold."""
-    raise OverflowError(
-        f"environment {environment} is to be paid {shaped:.3g} at step {length} of its episode, which the learner's "
-        "float32 cannot hold: the interest has grown too large; repay sooner, with grm and a shorter delay, end "
-        "episodes earlier, or scale the bonus down"
-    )
-
-
-def say_unconfirmed(transform: RewardTransform, stacklevel: int) -> None:
-    """Say that nobody compared the learner's γ with the transform's; adapters do so once, at the first end."""
-    gamma = transform.gamma if isinstance(transform, Match) else None
-    warnings.warn(
-        f"the learner's discount was never confirmed: loans are repaid with gamma {gamma} and cancel only for a "
-        f"learner with the same; say so with learner_gamma=… (in SB3, or train with the callback CheckShaping())",
-        ShapingWarning,
-        stacklevel=stacklevel,
-    )
-
-
 def _either(terminated: Mask | None, truncated: Mask | None) -> Mask | None:
     if terminated is None or truncated is None:
         return truncated if terminated is None else terminated
     return terminated | truncated
 
 
-def read_end(what: str, flags: Any, num_envs: int) -> Mask:
-    """Return (B,) booleans; numbers other than 0 and 1 are refused, because a fraction is no answer."""
-    flags = np.asarray(flags)
-    if flags.dtype == np.bool_ and flags.shape == (num_envs,):
-        return flags
-    return read_flags("the environment", what, flags, np.zeros(num_envs))
-
-
-def say_dropped(dropped: np.ndarray, steps: int, stacklevel: int) -> None:
-    """Say that a debt was dropped, and where a time limit belongs; adapters do so once."""
-    k = int(np.flatnonzero(dropped)[0])
-    warnings.warn(
-        f"environment {k} was reset in mid-episode, after step {steps}, and its debt of {dropped[k]:.6g} was dropped: "
-        "that episode's bonus is not repaid and may change the optimal policy. If a time limit ends episodes, put it "
-        "inside the shaping (Gymnasium and SB3: wrap TimeLimit first, then shape; TorchRL: StepCounter before "
-        "ShapeReward, no max_frames_per_traj in the collector), so that the shaping sees the end. A second learn() "
-        "of SB3 resets too, once. `drops` goes on counting; this is said once",
-        ShapingWarning,
-        stacklevel=stacklevel,
-    )
-
-
-def say_time_limit(stacklevel: int) -> None:
-    """Say that the time limit is now part of the task; adapters do so once."""
-    warnings.warn(
-        "a truncated episode's debt is settled at its last step, which is therefore reported as terminated: "
-        "the time limit is now part of the task. For an artificial time limit use on_truncation='carry'",
-        ShapingWarning,
-        stacklevel=stacklevel,
-    )
-
-
-def refuse_unknown(transform: RewardTransform, on_truncation: str) -> None:
-    """Refuse what is no transform, and a treatment of truncation that would break the guarantee."""
-    if not isinstance(transform, RewardTransform):
-        raise TypeError(f"transform must be a RewardTransform such as payback.grm(gamma, delay), got {transform!r}")
-    if on_truncation not in ("settle", "carry"):
-        raise ValueError(f"on_truncation must be 'settle' or 'carry', got {on_truncation!r}")
-    if not isinstance(transform, Match):
-        warnings.warn(
-            "there is no match in this transform: the bonus is never repaid and may change the optimal policy; "
-            "end the chain with a match such as payback.match_after, or use payback.grm or payback.pbim",
-            ShapingWarning,
-            stacklevel=4,
-        )
-    elif on_truncation == "carry" and not transform.falls_due_alone:
-        raise ValueError(
-            "on_truncation='carry' is refused for this match: its loans need not fall due before a truncation, and a "
-            "loan that is never due is a plain bonus; use 'settle', or match_after, match_evenly, or match_geometric "
-            "with rate < gamma"
-        )
-
-
-def ask(intrinsic: Callable[..., Any], num_envs: int, step: int, *transition: Any) -> Any:
-    """Call the intrinsic reward on a batch of transitions; say where it raised, if it does."""
+def _load_for_others(path: str | os.PathLike[str], transform: RewardTransform) -> object | None:
+    """Return a state of `transform` that was saved for another number of environments, None if it is not one."""
     try:
-        return intrinsic(*transition)
-    except Exception as error:
-        which = "environment 0" if num_envs == 1 else f"environments 0 to {num_envs - 1}"
-        raise RuntimeError(
-            f"the intrinsic reward raised {type(error).__name__} at step {step} ({which}): {error}"
-        ) from error
-
-
-def read_intrinsic(values: Any, num_envs: int, step: int, valid: np.ndarray | None = None) -> np.ndarray:
-    """Return F as float64 of shape (B,), or say which environment's is wrong, and at which step."""
-    F = values if type(values) is np.ndarray and values.dtype == np.float64 else _as_floats(values, num_envs, step)
-    if F.shape != (num_envs,):
-        raise ValueError(
-            f"the intrinsic reward at step {step} has shape {F.shape}, not ({num_envs},); "
-            f"return one number per environment, for environments 0 to {num_envs - 1}"
-        )
-    if not all_finite(F):
-        bad = ~np.isfinite(F) if valid is None else ~np.isfinite(F) & valid
-        if bad.any():
-            k = int(np.flatnonzero(bad)[0])
-            raise ValueError(
-                f"the intrinsic reward of environment {k} at step {step} is {F[k]}; fix it before it is shaped"
-            )
-    return F
-
-
-def _as_floats(values: Any, num_envs: int, step: int) -> np.ndarray:
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"the intrinsic reward at step {step} is a {type(values).__name__}, not an array of {num_envs} numbers"
-        ) from None
+        with np.load(path, allow_pickle=False) as stored:
+            sizes = {stored[name].shape[-1] for name in stored.files if stored[name].ndim}
+    except (OSError, ValueError):
+        return None
+    for num_envs in sizes:
+        try:
+            return load_state(path, like=transform.init(np.zeros(num_envs)))
+        except ValueError:
+            continue
+    return None

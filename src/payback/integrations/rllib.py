@@ -20,19 +20,23 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from payback.core.center import CenterState, center, merge_centers
+from payback.core.center import CenterState, merge_centers
 from payback.core.transform import Match, RewardTransform
+from payback.integrations.bonus_per_environment import BonusPerEnvironment
 from payback.integrations.host import host
-from payback.integrations.ledger import Ledger, ShapingWarning, ask, read_intrinsic
+from payback.integrations.ledger import Ledger, ShapingWarning, ask, confirm_gamma, read_end, read_intrinsic
+from payback.integrations.rllib_means import centers_in, centers_of, save_with, set_centers, with_centers
 
 with host("RLlib", "pip install 'payback[rllib]'"):
     from ray.rllib.callbacks.callbacks import RLlibCallback
     from ray.rllib.env.single_agent_episode import SingleAgentEpisode
+
+__all__ = ["ShapeReward", "Source", "centers_of"]
 
 Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
 """(obs, action, next_obs, info) → (1,) on batches of one, or the name of an info key.
@@ -43,8 +47,8 @@ cannot say whose episode it belongs to.
 """
 
 METRIC = "extrinsic_return_mean"
-COMPONENT = "shaping"
-"""The name of F̄ in an algorithm's state."""
+ROUNDING = 1e-5
+"""How far a float32 reward may lie from what was paid, relatively."""
 
 
 class ShapeReward(RLlibCallback):
@@ -52,7 +56,9 @@ class ShapeReward(RLlibCallback):
 
     `on_truncation="settle"` collects the debt at a time limit and marks the episode as terminated; "carry" leaves the
     debt to the bootstrapped value. Another γ than the algorithm's is refused when it is built; `strict=False` warns.
-    `observe_debt` is refused: RLlib makes the next observation ready for the module before it calls back.
+    `record` names a folder for the log of all steps that `payback audit` reads; each runner writes to a folder inside.
+    A sampled reward that is not the one that was paid is said once. `observe_debt` is refused: RLlib makes the next
+    observation ready for the module before it calls back.
     """
 
     def __init__(
@@ -62,8 +68,11 @@ class ShapeReward(RLlibCallback):
         on_truncation: str = "settle",
         strict: bool = True,
         observe_debt: bool = False,
+        learner_gamma: float | None = None,
+        record: str | Path | None = None,
     ):
         super().__init__()
+        confirm_gamma(transform, learner_gamma)
         if observe_debt:
             raise ValueError(
                 "observe_debt is refused for RLlib, where a step's observation goes to the module before callbacks "
@@ -71,6 +80,7 @@ class ShapeReward(RLlibCallback):
                 "payback.integrations.gymnasium.ShapeReward(..., observe_debt=True)"
             )
         self.intrinsic, self.transform, self.on_truncation, self.strict = intrinsic, transform, on_truncation, strict
+        self.record, self._said = record, False
         self.ledger: Ledger | None = None
         self._bonuses = BonusPerEnvironment(intrinsic, 1)
         self._returns = np.zeros(0)
@@ -88,7 +98,7 @@ class ShapeReward(RLlibCallback):
             if self.strict:
                 raise ValueError(f"{problem}; to go on all the same use ShapeReward(..., strict=False)")
             warnings.warn(problem, ShapingWarning, stacklevel=2)
-        _save_with(algorithm, self)
+        save_with(algorithm, self)
 
     def on_episode_start(self, *, episode: Any, env_runner: Any = None, env_index: int, **kwargs: Any) -> None:
         """Open the episode's ledger; what an episode that never ended still owed is dropped and counted."""
@@ -105,7 +115,8 @@ class ShapeReward(RLlibCallback):
         ledger, only = self._open(env_runner), self._only(env_index)
         info, extrinsic = episode.get_infos(-1), float(episode.get_rewards(-1))
         truncated = bool(episode.is_truncated)
-        ends = np.where(only, episode.is_terminated, False), np.where(only, truncated, False)
+        ended = read_end("terminated", [episode.is_terminated], 1)[0]
+        ends = only & ended, only & truncated
         try:
             F = self._read(episode, info, env_index)
             shaped = float(ledger.step(np.where(only, F, 0.0), *ends, only)[env_index])
@@ -130,15 +141,38 @@ class ShapeReward(RLlibCallback):
             window = max(1, math.ceil(config.metrics_num_episodes_for_smoothing / (config.num_env_runners or 1)))
             metrics_logger.log_value(METRIC, self._returns[env_index], window=window)
 
+    def on_sample_end(self, *, env_runner: Any = None, samples: Any, **kwargs: Any) -> None:
+        """Compare the rewards that go to the learner with what was paid; warn once where they differ."""
+        if env_runner.config.in_evaluation or self._said:
+            return
+        for chunk in samples:
+            rewards = np.asarray(chunk.get_rewards(), dtype=np.float64)
+            infos = chunk.get_infos(slice(-len(rewards), None)) if len(rewards) else []
+            if not all("shaped" in info for info in infos):
+                continue
+            extrinsic, shaped = (np.array([info[key] for info in infos]) for key in ("extrinsic", "shaped"))
+            paid, size = extrinsic + shaped, np.abs(extrinsic) + np.abs(shaped)
+            wrong = np.flatnonzero(np.abs(rewards - paid) > ROUNDING * size + 1e-12)
+            if len(wrong):
+                self._said, k = True, wrong[0]
+                warnings.warn(
+                    f"the shaping paid {paid[k]:.6g}, but {rewards[k]:.6g} goes to the learner, because another "
+                    "callback or a connector changes rewards after it: loans and repayments no longer cancel; change "
+                    "rewards in the environment, or in a callback that comes before ShapeReward",
+                    ShapingWarning,
+                    stacklevel=2,
+                )
+                return
+
     def on_train_result(self, *, algorithm: Any, result: dict, **kwargs: Any) -> None:
         """Merge F̄ over the environment runners and hand it back to them."""
         self.merge(algorithm.env_runner_group)
 
     def merge(self, group: Any) -> list[CenterState]:
         """Return F̄ over all environment runners, after handing it to them where there are several."""
-        later = [centers for centers in group.foreach_env_runner(_centers, local_env_runner=False) if centers]
+        later = [centers for centers in group.foreach_env_runner(centers_in, local_env_runner=False) if centers]
         if not later:
-            return _centers(group.local_env_runner) or self._common or []
+            return centers_in(group.local_env_runner) or self._common or []
         if self._common is None:
             self._common = centers_of(self.transform.init(np.zeros(1)))
         self._common = [merge_centers(common, *states) for common, *states in zip(self._common, *later, strict=True)]
@@ -148,14 +182,19 @@ class ShapeReward(RLlibCallback):
     def hand_out(self, group: Any, centers: list[CenterState]) -> None:
         """Give F̄ to all environment runners, also to those that have not begun to sample."""
         self._common = centers
-        group.foreach_env_runner(lambda runner: _set_centers(runner, centers))
+        group.foreach_env_runner(lambda runner: set_centers(runner, centers))
 
     def _open(self, env_runner: Any) -> Ledger:
         if self.ledger is None:
             B = env_runner.num_envs
             self._bonuses = BonusPerEnvironment(self.intrinsic, B)
-            self.ledger = env_runner.shaping = Ledger(self.transform, B, self.on_truncation, self._bonuses)
+            worker = env_runner.worker_index or 0
+            ledger = Ledger(self.transform, B, self.on_truncation, self._bonuses, record=self.record, worker=worker)
+            self.ledger = env_runner.shaping = ledger
             self.ledger.confirmed = True  # by on_algorithm_init
+            self.ledger.largest = float(np.finfo(np.float32).max)
+            if ledger.log is not None:
+                _before_closing(env_runner.env, ledger.log.flush)
             self.ledger.state = with_centers(self.ledger.state, getattr(env_runner, "shaping_means", []))
             self._returns = np.zeros(env_runner.num_envs)
         return self.ledger
@@ -178,84 +217,19 @@ class ShapeReward(RLlibCallback):
         return float(read_intrinsic(values, 1, step)[0])
 
 
-class BonusPerEnvironment:
-    """The bonus of each environment of a runner, called on batches of one.
-
-    A bonus that has `reset` remembers the episode under way, so each environment gets a copy; others are shared.
-    """
-
-    def __init__(self, bonus: Source, num_envs: int):
-        self._episodic = callable(getattr(bonus, "reset", None))
-        self._bonuses: list[Any] = [bonus] * num_envs
-        if self._episodic:
-            self._bonuses[1:] = [deepcopy(bonus) for _ in range(num_envs - 1)]
-
-    def of(self, env_index: int) -> Any:
-        """Return the bonus of one environment."""
-        return self._bonuses[env_index]
-
-    def reset(self, where: np.ndarray) -> None:
-        """Tell the bonuses of the environments in the (B,) mask that their episodes are over."""
-        if self._episodic:
-            for k in np.flatnonzero(where):
-                self._bonuses[k].reset(np.ones(1, dtype=bool))
-
-
-def centers_of(state: Any) -> list[CenterState]:
-    """Return every F̄ in a state, in order."""
-    if isinstance(state, CenterState):
-        return [state]
-    return [found for part in state for found in centers_of(part)] if type(state) is tuple else []
-
-
-def with_centers(state: Any, centers: list[CenterState]) -> Any:
-    """Return the state with its F̄ replaced, in order, as far as there are new ones."""
-    left = iter(centers)
-
-    def replace(part: Any) -> Any:
-        if isinstance(part, CenterState):
-            return next(left, part)
-        return tuple(replace(x) for x in part) if type(part) is tuple else part
-
-    return replace(state)
-
-
-def _centers(env_runner: Any) -> list[CenterState]:
-    ledger = getattr(env_runner, "shaping", None)
-    return [] if ledger is None else centers_of(ledger.state)
-
-
-def _set_centers(env_runner: Any, centers: list[CenterState]) -> None:
-    env_runner.shaping_means = centers
-    ledger = getattr(env_runner, "shaping", None)
-    if ledger is not None:
-        ledger.state = with_centers(ledger.state, centers)
-
-
-def _center(row: list[float]) -> CenterState:
-    """One F̄ from the numbers of its fields: counts are integers, the rest float64."""
-    fresh = centers_of(center().init(np.zeros(1)))[0]
-    return CenterState(*(like.dtype.type(x) for like, x in zip(fresh, row, strict=True)))
-
-
-def _save_with(algorithm: Any, shaping: ShapeReward) -> None:
-    """Make F̄ a part of the algorithm's state, which is what its checkpoints hold; callbacks have no state of theirs."""
-    group, get_state, set_state = algorithm.env_runner_group, algorithm.get_state, algorithm.set_state
-
-    def get(*args: Any, **kwargs: Any) -> dict[str, Any]:
-        means = [[x.item() for x in mean] for mean in shaping.merge(group)]
-        return {**get_state(*args, **kwargs), COMPONENT: means}
-
-    def put(state: dict[str, Any]) -> None:
-        set_state(state)
-        if COMPONENT in state:
-            shaping.hand_out(group, [_center(row) for row in state[COMPONENT]])
-
-    algorithm.get_state, algorithm.set_state = get, put
-
-
 def _batch(x: Any) -> Any:
     """One environment's observation or action as a batch of one: a copy, because the episode keeps the original."""
     if isinstance(x, dict):
         return {key: _batch(value) for key, value in x.items()}
     return np.array(x)[None]
+
+
+def _before_closing(env: Any, action: Callable[[], None]) -> None:
+    """Make `env.close` do `action` first: runners are stopped by closing their environment, callbacks are not told."""
+    close = env.close
+
+    def closing(*args: Any, **kwargs: Any) -> Any:
+        action()
+        return close(*args, **kwargs)
+
+    env.close = closing

@@ -16,6 +16,7 @@ rewarded, and RE3 is refused.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,7 +51,9 @@ class ShapeRollouts:
     """Turns rllte's reward module and a transform into shaped rewards for one rollout after another.
 
     `scale` divides F by its root mean square so far (`scale_by_rms`), in the place of the module's own normalisation.
-    `learner_gamma` is compared with the transform's.
+    `learner_gamma` is compared with the transform's. `record` names a folder for the log of all steps that
+    `payback audit` reads; `ledger.close()` writes what is left of it. After a reset in mid-episode call
+    `ledger.reset()`.
     Call `watch` of the module itself where it has one. `ledger` has the debts.
     """
 
@@ -61,24 +64,32 @@ class ShapeRollouts:
         on_truncation: str = "settle",
         scale: bool = True,
         learner_gamma: float | None = None,
+        record: str | Path | None = None,
     ):
         refuse_look_ahead(module)
         module.rwd_norm_type, module.rwd_norm = "none", None
         self.module = module
         scaled = chain(scale_by_rms(), transform) if scale else transform
-        self.ledger = Ledger(scaled, module.n_envs, on_truncation, learner_gamma=learner_gamma)
+        self.ledger = Ledger(scaled, module.n_envs, on_truncation, learner_gamma=learner_gamma, record=record)
+        self.ledger.largest = float(np.finfo(np.float32).max)
 
     def shape(self, samples: dict[str, torch.Tensor], valid: torch.Tensor | None = None) -> ShapedRollout:
         """Reward a rollout and shape it; `valid` (T, B) is False in autoreset rows, which pay and teach nothing."""
         terminated, truncated = (_flags(key, samples[key]) for key in ("terminateds", "truncateds"))
         rows = None if valid is None else _flags("valid", valid)
-        F = self._intrinsic(samples if rows is None else _without(samples, rows)).detach().cpu().double().numpy()
-        shaped = np.empty(F.shape)
-        for t in range(len(F)):
-            row = None if rows is None else rows[t]
-            F[t] = read_intrinsic(F[t], self.ledger.num_envs, self.ledger.steps, row)
-            F[t] = F[t] if row is None else np.where(row, F[t], 0.0)
-            shaped[t] = self.ledger.step(F[t], terminated[t], truncated[t], row)
+        t, ended = 0, terminated | truncated
+        try:
+            F = self._intrinsic(samples if rows is None else _without(samples, rows)).detach().cpu().double().numpy()
+            shaped = np.empty(F.shape)
+            for t in range(len(F)):
+                row = None if rows is None else rows[t]
+                F[t] = read_intrinsic(F[t], self.ledger.num_envs, self.ledger.steps, row)
+                F[t] = F[t] if row is None else np.where(row, F[t], 0.0)
+                shaped[t] = self.ledger.step(F[t], terminated[t], truncated[t], row)
+        except Exception:
+            # A caller that goes on must not find the debts of episodes that ended in what could not be rewarded.
+            self.ledger.abandon(np.logical_or.reduce(ended[t:], axis=0))
+            raise
         ends = self.ledger.ends(terminated, truncated)
         return ShapedRollout(*(torch.as_tensor(x) for x in (shaped.astype(np.float32), *ends, F.astype(np.float32))))
 

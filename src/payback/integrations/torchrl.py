@@ -8,7 +8,8 @@ buffer of the transform. Beside them stand `debt` (give it to a network by its k
 `shaped_reward` and `was_truncated`, the environment's own word.
 
 Put StepCounter, and whatever else truncates, before this transform: a truncation that it does not see drops the debt
-at the next reset, which `drops` counts. Put nothing after it that scales or clips the reward.
+at the next reset, which `drops` counts. Put nothing after it that scales or clips the reward: it looks at each step
+what became of the reward that it paid, and warns. `check_wiring(env)` plays a finished environment before training.
 """
 
 # TorchRL's types are generic or missing, so that what comes from it is unknown to a type checker.
@@ -17,20 +18,18 @@ at the next reset, which `drops` counts. Put nothing after it that scales or cli
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from payback.core.transform import Match, RewardTransform, drop, owed
-from payback.core.validate import read_flags
 from payback.integrations.host import host
-from payback.integrations.ledger import (
-    confirm_gamma,
-    refuse_too_large,
-    refuse_unknown,
-    say_dropped,
-    say_time_limit,
-    say_unconfirmed,
-)
+from payback.integrations.lasting_state import leaves, rebuild
+from payback.integrations.told import confirm_gamma, refuse_unknown, say_dropped, say_time_limit, say_unconfirmed
+from payback.integrations.torchrl_followed import Followed
+from payback.integrations.torchrl_outside import Outside, refuse_stacked
+from payback.integrations.torchrl_reading import read_end, read_intrinsic, refuse_halves, refuse_too_large_for
+from payback.integrations.torchrl_wiring import check_wiring
 
 with host("TorchRL", "pip install 'payback[torchrl]'"):
     import torch
@@ -38,13 +37,16 @@ with host("TorchRL", "pip install 'payback[torchrl]'"):
     from torchrl.data import Binary, Composite, Unbounded
     from torchrl.envs.transforms import Transform
 
+__all__ = ["ShapeReward", "check_wiring"]
+
 
 class ShapeReward(Transform):
     """Add the shaped intrinsic reward to the reward.
 
     `on_truncation="settle"` collects the debt at a time limit and reports the step as terminated; "carry" leaves the
     debt to the bootstrapped value, which can be exact only if it reads `debt`. `event_key` names a boolean entry that
-    flags the steps at which `match_when` repays. `learner_gamma` is compared with the transform's. F̄ learns until
+    flags the steps at which `match_when` repays. `learner_gamma` is compared with the transform's. `record` names a
+    folder for the log of all steps that `payback audit` reads; `close()` writes what is left of it. F̄ learns until
     `frozen` is set: not by train() and eval(), as TransformedEnv puts every transform in evaluation mode.
     """
 
@@ -58,6 +60,7 @@ class ShapeReward(Transform):
         on_truncation: str = "settle",
         event_key: str | None = None,
         learner_gamma: float | None = None,
+        record: str | Path | None = None,
     ):
         refuse_unknown(transform, on_truncation)
         confirmed = confirm_gamma(transform, learner_gamma)
@@ -68,10 +71,13 @@ class ShapeReward(Transform):
         self.confirmed = confirmed
         self.frozen = self._said = False
         self._open: torch.Tensor | None = None
+        self.record, self.outside = record, Outside()
+        self.followed: Followed | None = None
+        """From the first step on: the watch over finished episodes, and the log."""
         self._length = torch.zeros(0, dtype=torch.int64)
         # What does not grow with the number of environments is shared by them: F̄.
         self._outline, other = (transform.init(torch.zeros(n, dtype=torch.float64)) for n in (2, 3))
-        pairs = list(zip(_leaves(self._outline), _leaves(other), strict=True))
+        pairs = list(zip(leaves(self._outline), leaves(other), strict=True))
         self._per_env = [a.shape != b.shape for a, b in pairs]
         for k, (leaf, _) in enumerate(pairs):
             if not self._per_env[k]:
@@ -85,38 +91,61 @@ class ShapeReward(Transform):
 
     def _step(self, tensordict: TensorDictBase, next_tensordict: TensorDictBase) -> TensorDictBase:
         batch = next_tensordict.batch_size
-        reward, F = next_tensordict.get("reward"), self._read_intrinsic(next_tensordict)
-        terminated = _flags("terminated", next_tensordict.get("terminated"))
+        reward, F = next_tensordict.get("reward"), read_intrinsic(next_tensordict, self.intrinsic_key, self.steps)
+        if not self.steps:
+            self._begin(reward.dtype, len(F))
+        self.outside.look(self)
+        terminated = read_end("terminated", next_tensordict.get("terminated"))
         truncated = next_tensordict.get("truncated", None)
-        truncated = torch.zeros_like(terminated) if truncated is None else _flags("truncated", truncated)
+        truncated = torch.zeros_like(terminated) if truncated is None else read_end("truncated", truncated)
         valid, event = (
             None if flags is None else flags.reshape(-1)
             for flags in (tensordict.get("_step", None), next_tensordict.get(self.event_key or "_event", None))
         )
         done = terminated | truncated if self.settles else terminated
-        state, shaped = self.shaping.update(self._state(tensordict), F, done, valid, event)
+        before = self._state(tensordict)
+        state, shaped = self.shaping.update(before, F, done, valid, event)
         self.steps += 1
         self._length = self._length + 1 if len(self._length) == len(done) else torch.ones_like(done, dtype=torch.int64)
-        self._refuse_too_large(shaped, reward.dtype)
+        refuse_too_large_for(reward.dtype, shaped, self._length)
         self._length = torch.where(terminated | truncated, 0, self._length)
         debt = self._owed(state)
         if not self.settles and isinstance(self.shaping, Match):
             state, _ = drop(self.shaping, state, truncated & ~terminated)
+        if self.followed is not None:
+            self.followed.add(F, before, shaped, terminated, truncated, valid)
         if not self.confirmed and bool((terminated | truncated).any()):
             self.confirmed = True
             say_unconfirmed(self.shaping, stacklevel=5)
         self._put(next_tensordict, state, debt, truncated)
         paid = shaped.reshape(*batch, 1).to(reward.dtype)
-        next_tensordict.update({"extrinsic_reward": reward, "shaped_reward": paid, "reward": reward + paid})
+        total = reward + paid
+        next_tensordict.update({"extrinsic_reward": reward, "shaped_reward": paid, "reward": total})
+        self.outside.paid(next_tensordict, total, reward.abs() + paid.abs())
         if self.settles and bool(truncated.any()):
             self._report_as_terminal(next_tensordict, done)
         return next_tensordict
+
+    def _begin(self, dtype: torch.dtype, n: int) -> None:
+        """Look at what is known at the first step: the reward's dtype, what comes after, how many environments."""
+        refuse_halves(dtype)
+        if isinstance(self.shaping, Match):
+            refuse_stacked(self, self.shaping.gamma)
+            self.followed = Followed(self.shaping, n, self.settles, self.record)
+
+    def close(self) -> None:
+        """Write what is left of the log to the disk; the environment calls this when it is closed."""
+        if self.followed is not None:
+            self.followed.close()
 
     def _reset(self, tensordict: TensorDictBase, tensordict_reset: TensorDictBase) -> TensorDictBase:
         n = tensordict_reset.batch_size.numel()
         mask = tensordict.get("_reset", None)
         mask = torch.ones(n, dtype=torch.bool, device=self.drops.device) if mask is None else mask.reshape(-1)
+        self.outside.look(self)
         if len(self._length) == n:
+            if self.followed is not None:
+                self.followed.restart(mask, self._length)
             self._length = torch.where(mask.to(self._length.device), 0, self._length)
         # TorchRL hands in no loans when all environments are reset: what was open is remembered to be counted.
         if self._open is not None and len(self._open) == n:
@@ -142,32 +171,6 @@ class ShapeReward(Transform):
             "for stored rollouts use payback.shape_rollout"
         )
 
-    def _read_intrinsic(self, next_tensordict: TensorDictBase) -> torch.Tensor:
-        F = next_tensordict.get(self.intrinsic_key, None)
-        n = next_tensordict.batch_size.numel()
-        if F is None:
-            raise KeyError(
-                f"there is no {self.intrinsic_key!r} in the tensordict at step {self.steps}: "
-                "put the transform that computes it (RNDTransform) before ShapeReward"
-            )
-        if F.numel() != n:
-            raise ValueError(
-                f"the intrinsic reward at step {self.steps} has shape {tuple(F.shape)}; "
-                f"write one number per environment, of which there are {n}"
-            )
-        F = F.detach().reshape(-1).to(torch.float64)
-        if F.device.type == "cpu" and not bool(torch.isfinite(F).all()):
-            k = int(torch.nonzero(~torch.isfinite(F))[0])
-            raise ValueError(f"the intrinsic reward of environment {k} at step {self.steps} is {float(F[k])}; fix it")
-        return F
-
-    def _refuse_too_large(self, shaped: torch.Tensor, dtype: torch.dtype) -> None:
-        if shaped.device.type == "cpu" and dtype != shaped.dtype:
-            large = torch.nonzero(shaped.abs() > torch.finfo(dtype).max)
-            if len(large):
-                k = int(large[0])
-                refuse_too_large(float(shaped[k]), k, int(self._length[k]))
-
     def _report_as_terminal(self, next_tensordict: TensorDictBase, done: torch.Tensor) -> None:
         if not self._said:
             self._said = True
@@ -180,7 +183,7 @@ class ShapeReward(Transform):
         return owed(self.shaping, state) if isinstance(self.shaping, Match) else torch.zeros(1)
 
     def _fresh(self, n: int) -> Any:
-        fresh = list(_leaves(self.shaping.init(torch.zeros(n, dtype=torch.float64, device=self.drops.device))))
+        fresh = list(leaves(self.shaping.init(torch.zeros(n, dtype=torch.float64, device=self.drops.device))))
         return self._assemble(lambda k: fresh[k])
 
     def _state(self, tensordict: TensorDictBase) -> Any:
@@ -200,7 +203,7 @@ class ShapeReward(Transform):
     ) -> None:
         batch = tensordict.batch_size
         self._open = self._owed(state)
-        for k, leaf in enumerate(_leaves(state)):
+        for k, leaf in enumerate(leaves(state)):
             if self._per_env[k]:
                 # The axis of length 1 makes what stands for one environment a row, as rewards have it.
                 tensordict.set(("loans", str(k)), leaf.movedim(-1, 0).reshape(*batch, 1, *leaf.shape[:-1]))
@@ -211,13 +214,13 @@ class ShapeReward(Transform):
 
     def _assemble(self, read: Callable[[int], torch.Tensor]) -> Any:
         leaves = [read(k) if per_env else self.shared[f"shared_{k}"] for k, per_env in enumerate(self._per_env)]
-        return _rebuild(self._outline, iter(leaves))
+        return rebuild(self._outline, iter(leaves))
 
     def _specs(self) -> Composite:
         parent: Any = self.parent
         batch, device = parent.batch_size, parent.device
         loans = Composite(shape=batch, device=device)
-        for k, leaf in enumerate(_leaves(self._outline)):
+        for k, leaf in enumerate(leaves(self._outline)):
             if self._per_env[k]:
                 loans[str(k)] = Unbounded(torch.Size((*batch, 1, *leaf.shape[:-1])), device=device, dtype=leaf.dtype)
         debt = Unbounded(torch.Size((*batch, 1)), device=device, dtype=torch.float32)
@@ -244,23 +247,3 @@ class ShapeReward(Transform):
         for key in ("reward", "extrinsic_reward", "shaped_reward"):
             reward_spec[key] = Unbounded(spec.shape, device=spec.device, dtype=spec.dtype)
         return reward_spec
-
-
-def _flags(what: str, flags: torch.Tensor) -> torch.Tensor:
-    flags = flags.reshape(-1)
-    return flags if flags.dtype == torch.bool else read_flags("ShapeReward", what, flags, flags)
-
-
-def _leaves(state: Any) -> Iterator[torch.Tensor]:
-    if isinstance(state, tuple):
-        for part in state:
-            yield from _leaves(part)
-    else:
-        yield state
-
-
-def _rebuild(outline: Any, leaves: Iterator[torch.Tensor]) -> Any:
-    if not isinstance(outline, tuple):
-        return next(leaves)
-    parts = [_rebuild(part, leaves) for part in outline]
-    return type(outline)(*parts) if hasattr(outline, "_fields") else tuple(parts)

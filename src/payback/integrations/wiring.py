@@ -83,7 +83,7 @@ def _play(env: Any, episodes: int, ledger: Ledger, outside: list[Any]) -> int:
         if any(column is None for column in columns):
             raise LawBroken(f"a wrapper outside the shaping drops its info: {_names(outside)}", law="wiring", step=step)
         row = [np.atleast_1d(np.asarray(x)) for x in (reward, terminated, truncated, *columns)]
-        _compare(row, step, ledger, outside)
+        compare(row, step, ledger.settles, _names(outside))
         ended = row[1].astype(bool) | row[2].astype(bool)
         finished += int(np.count_nonzero(ended))
         if finished >= episodes:
@@ -96,7 +96,7 @@ def _play(env: Any, episodes: int, ledger: Ledger, outside: list[Any]) -> int:
     return finished
 
 
-def _compare(row: list[np.ndarray], step: int, ledger: Ledger, outside: list[Any]) -> None:
+def compare(row: list[np.ndarray], step: int, settles: bool, outside: str) -> None:
     """Raise where the reward is not r_t + F′_t, or an episode ended that the shaping goes on with."""
     reward, terminated, truncated, extrinsic, shaped, owed, seen_cut = row
     paid = extrinsic + shaped
@@ -105,7 +105,7 @@ def _compare(row: list[np.ndarray], step: int, ledger: Ledger, outside: list[Any
         k = int(np.flatnonzero(wrong)[0])
         raise LawBroken(
             f"at step {step} the shaping paid {paid[k]:.6g} to environment {k}, but {reward[k]:.6g} came out of "
-            f"{_names(outside)}: loans and repayments no longer cancel. Clip, normalise and add up rewards (frame "
+            f"{outside}: loans and repayments no longer cancel. Clip, normalise and add up rewards (frame "
             "skip) inside the shaping, or scale the bonus before its match",
             law="wiring",
             step=step,
@@ -113,13 +113,13 @@ def _compare(row: list[np.ndarray], step: int, ledger: Ledger, outside: list[Any
             owed=float(paid[k]),
         )
     ended = terminated.astype(bool) | truncated.astype(bool)
-    carried = np.zeros_like(ended) if ledger.settles else seen_cut.astype(bool)
+    carried = np.zeros_like(ended) if settles else seen_cut.astype(bool)
     open_ = ended & (owed != 0) & ~carried
     if open_.any():
         k = int(np.flatnonzero(open_)[0])
         raise LawBroken(
             f"at step {step} environment {k} ended with a debt of {owed[k]:.6g} that the shaping did not settle, "
-            f"because it was ended outside the shaping, by {_names(outside)}; put the time limit inside",
+            f"because it was ended outside the shaping, by {outside}; put the time limit inside",
             law="wiring",
             step=step,
             owed=float(owed[k]),

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import payback
+from payback import RewardTransform
 from payback_lab.experiments.doorkey.setting import numbers_of
 from payback_lab.learners.ppo.config import PPO
 from payback_lab.user_error import UserError
@@ -18,6 +20,10 @@ class DoorKeyConfig(PPO):
     """Side of the grid, outer walls included."""
     total_steps: int = 10_000_384
     """Steps of all environments together: the first whole number of updates beyond 10 million."""
+
+    def mean(self) -> RewardTransform:
+        """Return what subtracts the F̄ of the normalised schemes: the mean over all of training, as the paper has it."""
+        return payback.center()
 
 
 ABLATIONS: Mapping[str, Mapping[str, float]] = {

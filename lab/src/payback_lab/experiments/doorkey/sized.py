@@ -68,7 +68,7 @@ class SizedDoorKey(DoorKeyRuns):
         ]
         longest = max((count for *_, count in chosen), default=0)
         return [
-            Run(self.name, None, setting, scheme, first_seed + n, self._config(setting, steps))
+            Run(self.name, ablation, setting, scheme, first_seed + n, self._config(setting, steps, ablation))
             for n in range(longest)
             for setting, scheme, count in dict.fromkeys(chosen)
             if n < count
@@ -88,17 +88,20 @@ class SizedDoorKey(DoorKeyRuns):
         found = [cell.seeds for cell in self.cells if (cell.setting, cell.scheme) == (named_setting(setting), scheme)]
         return found[0] if found else self.seeds
 
-    def _config(self, setting: str, steps: int | None) -> DoorKeyConfig:
+    def _config(self, setting: str, steps: int | None, ablation: str | None) -> DoorKeyConfig:
         size, alpha, gamma, lam = parse_sized_setting(setting)
         config = self.config(gamma=gamma, alpha=alpha, shaping_gamma=gamma, size=size, gae_lambda=lam)
-        return replace(config, total_steps=self.steps(size) if steps is None else steps)
+        changes = self.ablations[ablation] if ablation else {}
+        return replace(config, total_steps=self.steps(size) if steps is None else steps, **changes)
 
     def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
-        """Report setting by setting, the smallest grid first."""
-        found = by_group(ids)
-        return dict(
-            sorted(found.items(), key=lambda section: parse_sized_setting(Run.parse(section[1][0]).setting or ""))
-        )
+        """Report setting by setting, the smallest grid first; ablations after all of them."""
+
+        def place(section: tuple[str, list[str]]) -> tuple[str, tuple[int, float, float, float]]:
+            run = Run.parse(section[1][0])
+            return run.ablation or "", parse_sized_setting(run.setting or "")
+
+        return dict(sorted(by_group(ids).items(), key=place))
 
 
 def parse_sized_setting(setting: str) -> tuple[int, float, float, float]:

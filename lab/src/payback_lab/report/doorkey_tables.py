@@ -1,4 +1,4 @@
-"""The README's tables of DoorKey: the paper's figures beside ours, setting by setting, from the committed summary."""
+"""The tables of docs/results/doorkey.md: the paper's figures beside ours, setting by setting."""
 
 from pathlib import Path
 from typing import Any

@@ -1,0 +1,22 @@
+"""Stable-Baselines3: a VecEnv wrapper that adds a shaped intrinsic reward, and a callback that checks the rest.
+
+    env = ShapeVecReward(make_vec_env("CartPole-v1", 8), novelty, payback.grm(0.99, delay=10))
+    PPO("MlpPolicy", env, gamma=0.99).learn(100_000, callback=CheckShaping())
+
+The learner is paid r_t + F'_t; `Monitor`, which make_vec_env puts inside, goes on reporting the extrinsic return.
+Each step's info has extrinsic, intrinsic, shaped, owed and the original truncated. Works with on-policy learners,
+recurrent or not. An evaluation environment is wrapped in `Unshaped`. For learners with a replay buffer:
+
+A replayed F′ belongs to its own history: a history is worth its extrinsic value less its debt, for one-step and n-step
+targets, replayed in any order. A Q-function that sees the debt (observe_debt=True) learns exactly that, and its greedy
+policy is the one without a bonus; one that does not see it averages over the debts of other histories, and its greedy
+policy may change.
+"""
+
+from payback.integrations.sb3.check_shaping import CheckShaping
+from payback.integrations.sb3.saved_model import load_model, save_model
+from payback.integrations.sb3.shape_vec_reward import ShapeVecReward, Source
+from payback.integrations.sb3.stack import find_shaping
+from payback.integrations.sb3.unshaped import Unshaped
+
+__all__ = ["CheckShaping", "ShapeVecReward", "Source", "Unshaped", "find_shaping", "load_model", "save_model"]

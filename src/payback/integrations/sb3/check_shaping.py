@@ -1,0 +1,106 @@
+"""The callback that checks what the wrapper cannot see, keeps F̄ with the model, and writes the shaping's figures."""
+
+# Stable-Baselines3's types are generic or missing, so that what comes from it is unknown to a type checker.
+# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownParameterType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from payback.integrations.host import host
+from payback.integrations.lasting_state import running_mean
+from payback.integrations.ledger import ShapingWarning
+from payback.integrations.sb3.saved_model import keep_means, restore_means
+from payback.integrations.sb3.shape_vec_reward import ShapeVecReward
+from payback.integrations.sb3.stack import OFF_POLICY, is_blind, problems_of, shapings_of
+
+with host("Stable-Baselines3", "pip install 'payback[sb3]'"):
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.vec_env import VecEnvWrapper
+
+ROUNDING = 1e-5
+"""How far a float32 reward may lie from what was paid, relatively."""
+
+
+class CheckShaping(BaseCallback):
+    """Check what the wrapper cannot see: the learner's γ, what is wrapped around, and the reward that comes out of it.
+
+    Refuses, when training starts, another γ than the transform's (of every shaping in the stack), a VecNormalize
+    outside that scales and clips rewards, one inside with a replay buffer, and a buffer that relabels rewards; and at
+    any step a reward that is not the r_t + F'_t that the shaping paid. `strict=False` warns and goes on. A learner with
+    a replay buffer that does not see the debt is warned.
+
+    F̄ is kept with the model: `model.save`, CheckpointCallback and `load` carry it, also to another number of
+    environments. The logger gets, once per rollout, `shaping/` extrinsic, intrinsic, shaped (means per step), owed (the
+    mean debt), mean (F̄), residual (the largest |Σγ^t F′_t| / Σγ^t |F′_t| of the finished episodes) and drops.
+    """
+
+    def __init__(self, strict: bool = True):
+        super().__init__()
+        self.strict = strict
+        self._found = False
+        self._stack: list[tuple[ShapeVecReward, list[VecEnvWrapper]]] = []
+        self._sums = np.zeros((4, 1))
+        self._steps = 0
+
+    def _on_training_start(self) -> None:
+        for problem in problems_of(self.model, self.training_env):
+            self._tell(problem)
+        if is_blind(self.model, self.training_env):
+            warnings.warn(f"{OFF_POLICY} This learner does not see it", ShapingWarning, stacklevel=3)
+        self._stack = shapings_of(self.training_env)
+        self._begin_sums()
+        restore_means(self.model, self.training_env)
+
+    def _on_step(self) -> bool:
+        outermost = self._stack[0][0]
+        for row, values in zip(self._sums, (outermost.received, outermost.intrinsic, outermost.shaped), strict=False):
+            row += values
+        self._sums[3] += outermost.ledger.owed
+        self._steps += 1
+        given = self.locals.get("rewards")
+        if not self._found and given is not None:
+            for shaping, outside in self._stack:
+                if given.tobytes() != shaping.paid.tobytes():
+                    self._compare(given, shaping, outside)
+                given = shaping.received
+        return True
+
+    def _on_rollout_end(self) -> None:
+        keep_means(self.model, self.training_env)
+        ledger = self._stack[0][0].ledger
+        if self._steps:
+            means = self._sums.mean(axis=1) / self._steps
+            for name, value in zip(("extrinsic", "intrinsic", "shaped", "owed"), means.tolist(), strict=True):
+                self.logger.record(f"shaping/{name}", value)
+        mean = running_mean(ledger.state)
+        if mean is not None:
+            self.logger.record("shaping/mean", mean)
+        if ledger.watch is not None:
+            self.logger.record("shaping/residual", ledger.watch.take_residual())
+        self.logger.record("shaping/drops", ledger.drops)
+        self._begin_sums()
+
+    def _begin_sums(self) -> None:
+        self._sums, self._steps = np.zeros((4, self.training_env.num_envs)), 0
+
+    def _compare(self, given: np.ndarray, shaping: ShapeVecReward, outside: list[VecEnvWrapper]) -> None:
+        size = np.abs(shaping.received) + np.abs(shaping.shaped)
+        wrong = np.flatnonzero(np.abs(given - shaping.paid) > ROUNDING * size + 1e-12)
+        if not len(wrong):
+            return
+        self._found, k = True, int(wrong[0])
+        names = ", ".join(type(wrapper).__name__ for wrapper in outside)
+        self._tell(
+            f"the shaping paid {shaping.paid[k]:.6g} to environment {k}, but the learner is given {given[k]:.6g}, "
+            f"because a wrapper outside ({names or 'the host'}) changes rewards: loans and repayments no longer "
+            "cancel; put it inside ShapeVecReward"
+        )
+
+    def _tell(self, problem: str) -> None:
+        if self.strict:
+            raise ValueError(f"{problem}; to go on all the same use CheckShaping(strict=False)")
+        warnings.warn(problem, ShapingWarning, stacklevel=3)

@@ -1,0 +1,88 @@
+"""TorchRL: what comes after the shaping, seen in the tensordict that the learner reads and in the transforms."""
+
+# TorchRL's types are generic or missing, so that what comes from it is unknown to a type checker.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownParameterType=false
+# pyright: reportUnknownVariableType=false, reportMissingTypeStubs=false
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from payback.integrations.host import host
+from payback.integrations.shaping_warning import ShapingWarning
+
+with host("TorchRL", "pip install 'payback[torchrl]'"):
+    import torch
+    from tensordict import TensorDictBase
+    from torchrl.envs.transforms import Compose, Transform
+
+ROUNDING = 1e-5
+"""How far a float32 reward may lie from what was paid, relatively."""
+
+
+class Outside:
+    """Remembers what one step paid, and looks one step later at what became of it.
+
+    The transforms after the shaping write into the same tensordict, which is what the learner reads.
+    """
+
+    def __init__(self) -> None:
+        self.said = False
+        self._given: tuple[TensorDictBase, torch.Tensor, torch.Tensor] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"said": self.said, "_given": None}
+
+    def paid(self, next_tensordict: TensorDictBase, reward: torch.Tensor, size: torch.Tensor) -> None:
+        """Remember the reward r_t + F′_t, and |r_t| + |F′_t|, by which rounding is measured."""
+        self._given = None if self.said else (next_tensordict, reward, size)
+
+    def look(self, shaping: Transform) -> None:
+        """Warn once if the reward of the last step is not what was paid."""
+        if self._given is None:
+            return
+        tensordict, paid, size = self._given
+        self._given, seen = None, tensordict.get("reward")
+        if seen is paid:
+            return
+        wrong = (seen - paid).abs().reshape(-1) > (ROUNDING * size + 1e-12).reshape(-1)
+        if bool(wrong.any()):
+            self.said, k = True, int(torch.nonzero(wrong)[0])
+            warnings.warn(
+                f"the shaping paid {float(paid.reshape(-1)[k]):.6g} to environment {k}, but the learner is given "
+                f"{float(seen.reshape(-1)[k]):.6g}, because a transform after ShapeReward ({names(after(shaping))}) "
+                "changes rewards: loans and repayments no longer cancel; put it before ShapeReward",
+                ShapingWarning,
+                stacklevel=6,
+            )
+
+
+def after(shaping: Transform) -> list[Transform]:
+    """Return the transforms that come after the shaping, as far as the environment shows them."""
+    found: list[Transform] = []
+    inner: Any = shaping
+    while True:
+        reference = inner.__dict__.get("_container")
+        container = None if reference is None else reference()
+        if not isinstance(container, Compose):
+            return found
+        members: list[Any] = list(container.transforms)
+        found += members[[member is inner for member in members].index(True) + 1 :]
+        inner = container
+
+
+def refuse_stacked(shaping: Transform, gamma: float) -> None:
+    """Refuse another shaping after this one, because both would keep their loans under the same keys."""
+    for transform in after(shaping):
+        if type(transform) is type(shaping):
+            other = getattr(getattr(transform, "shaping", None), "gamma", None)
+            raise ValueError(
+                f"there are two ShapeReward (gamma {gamma}, then {other}) in one environment, which would keep their "
+                "loans under the same keys; add the bonuses up and shape them once"
+            )
+
+
+def names(transforms: list[Transform]) -> str:
+    """Return the classes of some transforms, for a sentence."""
+    return ", ".join(type(transform).__name__ for transform in transforms) or "outside its TransformedEnv"

@@ -1,0 +1,137 @@
+"""`record="log"`: what an adapter paid is written to a folder that `payback audit log` reads without options."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+pytest.importorskip("pyarrow", reason="pip install payback[audit]")
+import payback
+from payback.auditing.log_file import audit_file
+from payback.auditing.parts import parts_of
+from payback.cli import main
+from payback.integrations.gymnasium import ShapeReward, ShapeVectorReward
+from payback.integrations.ledger import Ledger
+
+from .corridor import Corridor
+
+GAMMA, B = 0.9, 3
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:a truncated episode", "ignore:environment . was reset in mid-episode"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning"),
+]
+
+
+def judged(folder, least):
+    """The command passes the log, and judges at least so many episodes."""
+    assert main(["audit", str(folder)]) == 0
+    found = audit_file(folder)
+    assert found.ok
+    assert found.gamma == GAMMA
+    assert len(found.episodes.leak) >= least
+    return found
+
+
+@pytest.mark.parametrize("on_truncation", ["settle", "carry"])
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_gymnasium_vector(walk, mode, on_truncation, tmp_path):
+    envs = SyncVectorEnv([walk] * B, autoreset_mode=mode)
+    envs = ShapeVectorReward(envs, "novelty", payback.grm(GAMMA, 3), on_truncation, record=tmp_path / "log")
+    envs.reset(seed=0)
+    ended = 0
+    for t in range(300):
+        _, _, terminated, truncated, _ = envs.step(np.zeros(B, int))
+        ended += int(np.sum(terminated))
+        if mode is AutoresetMode.DISABLED and (terminated | truncated).any():
+            envs.reset(options={"reset_mask": terminated | truncated})
+        if t % 100 == 50:
+            envs.reset(seed=t)  # in mid-episode: what was open is not judged
+    assert not (tmp_path / "log" / "part-000000.parquet").exists()
+    envs.close()
+    found = judged(tmp_path / "log", least=50)
+    assert len(found.episodes.leak) == ended
+
+
+def test_gymnasium_single_with_a_time_limit_outside(tmp_path):
+    env = ShapeReward(Corridor(9), "bonus", payback.match_at_end(GAMMA), record=tmp_path / "log")
+    limited = gym.wrappers.TimeLimit(env, 4)
+    for episode in range(6):
+        (limited if episode % 2 else env).reset()
+        for _ in range(4 if episode % 2 else 9):
+            (limited if episode % 2 else env).step(1)
+    limited.close()
+    found = judged(tmp_path / "log", least=3)
+    assert found.episodes.length.tolist() == [9, 9, 9]
+
+
+def test_what_a_centred_bonus_lends_is_recorded(walk, tmp_path):
+    import pyarrow.parquet
+
+    env = ShapeReward(walk(), "novelty", payback.grm(GAMMA, 2), record=tmp_path / "log")
+    env.reset(seed=0)
+    rewards = [env.step(0)[4]["intrinsic"] for _ in range(2)]
+    env.close()
+    table = pyarrow.parquet.read_table(tmp_path / "log" / "part-000000.parquet")
+    np.testing.assert_allclose(table["lent"].to_numpy(), [rewards[0], rewards[1] - rewards[0]])
+
+
+def test_a_wrong_match_is_found_by_the_audit(tmp_path, capsys):
+    from .test_watch import never_settles
+
+    ledger = Ledger(never_settles(GAMMA), B, learner_gamma=GAMMA, record=tmp_path / "log")
+    for t in range(20):
+        ledger.step(np.ones(B), np.full(B, t % 5 == 4), None)
+    ledger.close()
+    assert main(["audit", str(tmp_path / "log")]) == 1
+    assert "last reward kept" in capsys.readouterr().out
+
+
+def test_a_log_that_is_never_closed_is_written_when_python_ends(tmp_path):
+    code = (
+        "import numpy as np, payback, sys\n"
+        "from payback.integrations.ledger import Ledger\n"
+        "ledger = Ledger(payback.match_after(.9, 1), 2, learner_gamma=.9, record=sys.argv[1])\n"
+        "for t in range(40):\n    ledger.step(np.ones(2), np.full(2, t % 4 == 3), None)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "log")], check=True)
+    assert judged(tmp_path / "log", least=20).rows == 80
+
+
+KILLED = """
+import sys, numpy as np, payback
+from payback.integrations.ledger import Ledger
+ledger = Ledger(payback.match_after(.9, 2), 1024, learner_gamma=.9, record=sys.argv[1])
+for t in range(10_000):
+    ledger.step(np.ones(1024), np.full(1024, t % 4 == 3), None)
+    print(t + 1, flush=True)
+"""
+
+
+def test_after_kill_9_all_but_the_last_part_is_there(tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path / "log")], stdout=subprocess.PIPE, text=True)
+    steps = 0
+    while steps < 200:
+        steps = int(process.stdout.readline())
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert judged(tmp_path / "log", least=1024).rows >= 1024 * 200 - (1 << 16)
+
+
+def test_workers_write_beside_each_other(tmp_path):
+    for worker in (1, 2, 1):  # the first one goes on in a second process
+        ledger = Ledger(payback.match_after(GAMMA, 2), B, learner_gamma=GAMMA, record=tmp_path / "log", worker=worker)
+        for t in range(21):
+            ledger.step(np.ones(B), np.full(B, t % 4 == 3), None)
+        ledger.close()
+    assert len(judged(tmp_path / "log", least=45).episodes.leak) == 45
+    assert [part.parent.name for part in parts_of(tmp_path / "log")] == ["worker-1", "worker-1", "worker-2"]
+
+
+def test_a_bonus_that_is_never_repaid_cannot_be_recorded(tmp_path):
+    with pytest.warns(match="no match"), pytest.raises(ValueError, match=r"record=… needs a transform that repays"):
+        Ledger(payback.scale(0.5), B, record=tmp_path / "log")
