@@ -91,7 +91,8 @@ def _changed(evidence: Evidence) -> Supposition:
     moved: NDArray[np.float64] = np.diff(first, axis=0)
     squares = float(moved[:, 1] @ moved[:, 1])
     slope = float(moved[:, 0] @ moved[:, 1]) / squares if len(moved) > 1 and squares > 1e-18 else 1.0
-    unsure = float((moved[:, 0] - slope * moved[:, 1]).std()) / max(squares, 1e-300) ** 0.5
+    rest: NDArray[np.float64] = moved[:, 0] - slope * moved[:, 1]
+    unsure = float(rest @ rest / max(len(rest), 1)) ** 0.5 / max(squares, 1e-300) ** 0.5
     sign = abs(slope - 1) > max(0.02, 3 * unsure) and abs(slope) > 1e-3
     numbers = f"first steps are paid {slope:.3g} times their bonus"
     return Supposition(
@@ -138,7 +139,9 @@ def _without_bonus(evidence: Evidence) -> list[Supposition]:
     kept = kept and bool((first.min() < 0) | (np.mean(missing > 0) > 0.9))
     # Settlements of several loans are larger than one bonus, as first rows show it, and than what is paid on the way.
     usual = max(float(np.median(np.abs(rows))) for rows in (first, inner)) if len(inner) >= 50 else np.inf
-    settles = float(np.median(np.abs(last))) > 2 * usual
+    # If they are nearly all of one sign, so is what was lent, with the other sign.
+    sign = float(np.sign(last).mean())
+    settles = float(np.median(np.abs(last))) > 2 * usual and (abs(sign) < 0.8 or sign * np.sign(first).mean() < -0.4)
     unpaid = not settles and np.mean(np.abs(last) < 0.5 * np.abs(last - missing)) > 0.6
     signs: list[tuple[Cause, float]] = []
     if (values >= 0).all() or (values <= 0).all():
