@@ -122,15 +122,17 @@ def play(name: str, actions: int, seed: int = 0) -> Played:
         draw = (n + 0.5) / len(layouts.x)
         state = rules.start(task, layouts, jnp.array([draw, draw]))
 
-        def choose(plan: Iterator[int] = plan, manner: int = manner) -> int:
-            action = next(plan, None)
-            return _choose(env, random, curious=manner == 1) if action is None else action
-
+        choose = functools.partial(_follow, plan, env, random, manner == 1)
         episode = record(env, task, n, np.uint32(state.noise), choose, most=task.max_steps if manner == 0 else LONG)
         compare(task, state, episode)
         taken, episodes = taken + len(episode.actions), episodes + 1
         solved, cut = solved + int(episode.rewards[-1] > 0), cut + int(episode.truncated[-1])
     return Played(taken, episodes, solved, cut)
+
+
+def _follow(plan: Iterator[int], env: Any, random: np.random.Generator, curious: bool) -> int:
+    action = next(plan, None)
+    return _choose(env, random, curious) if action is None else action
 
 
 def _choose(env: Any, random: np.random.Generator, curious: bool) -> int:

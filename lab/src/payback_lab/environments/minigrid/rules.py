@@ -3,7 +3,7 @@
 What a step does equals the `minigrid` package. The functions are pure and take states of any batch shape.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -132,12 +132,12 @@ def _repaint(state: State, where: jax.Array) -> State:
     )
 
 
-def next_noise(noise: jax.Array) -> jax.Array:
-    """Return the next number of a linear congruential generator (Knuth's MMIX constants, the low 32 bits)."""
+def next_noise(noise: Any) -> Any:
+    """Return the next number of a linear congruential generator (the constants of Numerical Recipes)."""
     return noise * np.uint32(1664525) + np.uint32(1013904223)
 
 
-def colour_of(noise: jax.Array) -> jax.Array:
+def colour_of(noise: Any) -> Any:
     """Return the colour that a number stands for; its high bits, because the low ones repeat soon."""
     return (noise >> np.uint32(16)) % np.uint32(tiles.COLOURS)
 
