@@ -62,6 +62,14 @@ reproduce-all: $(VENV)/.run-ready  ## everything in full, with all seeds and abl
 	    $(BIN)/payback-lab run doorkey --again --ablation $$a --seeds $$n --out $(ALL) || exit; done; \
 	  $(BIN)/payback-lab run doorkey --again --schemes $(OTHERS) --settings a0.02-g0.995 --seeds $$n --out $(ALL) \
 	  && $(BIN)/payback-lab report --out $(ALL) || exit; done
+	@for n in 1 2 3; do \
+	  $(BIN)/payback-lab run reach --again --seeds $$n --out $(ALL) && $(BIN)/payback-lab run delay --again --seeds $$n --out $(ALL) \
+	  && $(BIN)/payback-lab run center --seeds $$n --out $(ALL) \
+	  && $(BIN)/payback-lab run center --ablation recent-mean --seeds $$n --out $(ALL) || exit; done
+	@$(BIN)/payback-lab run reach --again --out $(ALL)
+	@$(BIN)/payback-lab run center-cliff --out $(ALL)
+	@$(BIN)/payback-lab run center-cliff --ablation cumulative-mean --out $(ALL)
+	@$(BIN)/payback-lab report --out $(ALL)
 
 demo: $(VENV)/.run-ready  ## three agents learn DoorKey 11×11 before your eyes: no bonus, a raw one, GRM (about two minutes)
 	@$(BIN)/python lab/examples/doorkey_agent.py --out demo

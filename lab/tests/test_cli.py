@@ -44,6 +44,8 @@ def payback(fake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys) -> Ca
         ("run fake --seeds x", "Error parsing --seeds: no type matching {None}|INT could be instantiated from ['x']"),
         ("run fake --seeds 0", "--seeds must be at least 1, got 0."),
         ("run fake --seeds -3", "--seeds must be at least 1, got -3."),
+        ("run fake --first-seed -1", "--first-seed must be at least 0, got -1."),
+        ("run fake --first-seed x", "Error parsing --first-seed"),
         ("run fake --steps 0", "--steps must be at least 1, got 0."),
         ("run fake --workers 0", "--workers must be at least 1, got 0."),
         ("run fake --engine slurm", "invalid choice 'slurm' for argument '--engine'. Expected one of"),

@@ -70,6 +70,8 @@ class ReportCommand:
     """Folder of small summaries: read when --out holds no runs, written with --save-summaries."""
     save_summaries: bool = False
     """Also write the summaries of the runs (curves thinned, figures, claims), small enough to commit."""
+    decide_again: bool = False
+    """Only decide the claims in the summaries again (doorkey, reach, delay, center), after a rule was changed."""
 
 
 @dataclass(frozen=True)
@@ -177,8 +179,10 @@ def _do(command: Commands, console: Console) -> int:
 
             return _report_outcome(runner.run(runner.Request(**vars(command)), console), command.out, console)
         case ReportCommand():
-            from payback_lab.report.command import report
+            from payback_lab.report.command import decide_again, report
 
+            if command.decide_again:
+                return decide_again(command.summaries, console)
             return report(command.out, command.summaries, command.save_summaries, console, command.into)
         case ListCommand():
             from payback_lab.running import overview

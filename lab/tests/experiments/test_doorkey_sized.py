@@ -1,17 +1,24 @@
 """`reach` and `delay`: what is planned, what is refused, and that committed runs are not made again."""
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
-from payback_lab import cli
+from payback_lab import cli, records
 from payback_lab.experiments.delay import config as delay
 from payback_lab.experiments.doorkey.sized import parse_sized_setting
 from payback_lab.experiments.reach import config as reach
+from payback_lab.experiments.reach.claims import CLAIMS
+from payback_lab.learners.ppo.train import Record
+from payback_lab.running.plan import Result
 from payback_lab.running.run import Request, planned, run
+
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 def plan(name: str, **asked) -> list:
@@ -65,6 +72,8 @@ def test_what_is_named_is_run_at_each_other_and_first_seed_counts_on():
         ("s11-a0.02-g1.1-l0.95", "γ is 1.1 in"),
         ("s11-a0.02-g0.995-l1.01", "λ is 1.01 in s11-a0.02-g0.995-l1.01: it must be between 0 and 1."),
         ("s11-a0.02-g0.995-l-0.1", "λ is -0.1 in"),
+        ("s11-a0.02-g0.995-lx", 'There is no setting "s11-a0.02-g0.995-lx"'),
+        ("s11.5-a0.02-g0.995-l0.95", 'There is no setting "s11.5-a0.02-g0.995-l0.95"'),
     ],
 )
 def test_a_setting_that_is_none_is_one_sentence(capsys, tmp_path: Path, monkeypatch, setting: str, sentence: str):
@@ -74,6 +83,14 @@ def test_a_setting_that_is_none_is_one_sentence(capsys, tmp_path: Path, monkeypa
     assert said.out == ""
     assert said.err.count("\n") == 1
     assert sentence in said.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("experiment", ["reach", "delay", "center"])
+def test_a_first_seed_below_0_is_one_sentence(capsys, tmp_path: Path, monkeypatch, experiment: str):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(("run", experiment, "--first-seed", "-1")) == 2
+    assert capsys.readouterr().err == "payback-lab: --first-seed must be at least 0, got -1.\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -114,3 +131,38 @@ def test_a_summary_that_does_not_fit_is_one_sentence(tmp_path: Path, monkeypatch
     assert ("learner version 0, not 1" if damage == "version" else "cannot be read") in error
     assert path.read_bytes() == before
     assert not (tmp_path / "runs").exists()
+
+
+def test_runs_are_not_added_to_a_summary_of_another_learner(tmp_path: Path, monkeypatch, capsys):
+    """The summary and the runs are as they were, and nothing is written beside them."""
+    shutil.copytree(RESULTS / "reach", tmp_path / "results" / "reach")
+    path = tmp_path / "results" / "reach" / "summary.json"
+    path.write_text(path.read_text().replace('"learner_version": 1', '"learner_version": 0'))
+    before = path.read_bytes()
+    (one, *_) = plan("reach", schemes=("im",), settings=(reach.setting(11),), seeds=1)
+    points = 40
+    columns = {name: np.ones(points, np.float32) for name in Record._fields} | {
+        "steps": np.linspace(0, 6_000_640, points + 1)[1:].astype(np.int32)
+    }
+    made = {"created": "2026-01-02", "command": "", "commit": "", "python": "", "platform": "", "seconds": 1.0}
+    result = Result(columns, {}, {"sampled_solved": 1.0, "sampled_length": 60.0})
+    records.write(tmp_path / "runs", one, result, 1, made)
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(("report", "--summaries", "results", "--save-summaries")) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "made with another learner_version: move it away, or choose another --summaries." in error
+    assert path.read_bytes() == before
+    assert sorted(entry.name for entry in (tmp_path / "runs").iterdir()) == ["reach"]
+
+
+def test_claims_are_decided_again_from_the_committed_figures(tmp_path: Path, monkeypatch, capsys):
+    shutil.copytree(RESULTS / "reach", tmp_path / "results" / "reach")
+    path = tmp_path / "results" / "reach" / "summary.json"
+    stored = json.loads(path.read_text())
+    path.write_text(json.dumps({**stored, "claims": []}))
+    assert cli.main(("report", "--decide-again", "--summaries", str(tmp_path / "results"))) == 0
+    again = json.loads(path.read_text())
+    assert [claim["sentence"] for claim in again["claims"]] == [s.sentence for s in CLAIMS.sentences]
+    assert again["groups"] == stored["groups"]
+    assert "decided the claims" in capsys.readouterr().out

@@ -16,7 +16,7 @@ from payback_lab.report import store
 from payback_lab.report.charts.collection import Charts
 from payback_lab.report.page import page
 from payback_lab.report.summary import Summary, summarise
-from payback_lab.running.plan import group_of
+from payback_lab.running.plan import Experiment, group_of
 from payback_lab.user_error import UserError, writing_to
 
 
@@ -57,11 +57,28 @@ def _added(summary: Summary, committed: Sequence[Summary]) -> Summary:
     if not experiment.adds_up:
         return summary
     old = next((other for other in committed if other.experiment == summary.experiment), None)
-    told = store.merged(experiment, summary, old) if old is not None else summary
+    return _decided(experiment, store.merged(experiment, summary, old) if old is not None else summary)
+
+
+def decide_again(summaries: Path, console: Console) -> int:
+    """Decide the claims of the committed summaries again, where they need only single figures; return 0.
+
+    For rules that were written or changed after the last run was made.
+    """
+    for summary in store.load(summaries):
+        experiment = experiments.load(summary.experiment)
+        if experiment.adds_up:
+            store.save_claims(summaries, _decided(experiment, summary))
+            _say(console, f"decided the claims in {summaries / summary.experiment} again")
+    return 0
+
+
+def _decided(experiment: Experiment, summary: Summary) -> Summary:
+    """Decide the claims of a summary from its single figures; an undecided one says how many seeds would decide it."""
     if not isinstance(experiment, Definition) or experiment.claimed is None:
-        return told
+        return summary
     forecast = replace(experiment.claimed, forecast=True)
-    return replace(told, claims=tuple(forecast.decide(store.results_of(told.groups))))
+    return replace(summary, claims=tuple(forecast.decide(store.results_of(summary.groups))))
 
 
 def _prior(summaries: Path) -> Text | None:

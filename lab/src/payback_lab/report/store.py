@@ -31,6 +31,14 @@ def save(folder: Path, summary: Summary) -> None:
         write_file(place / "summary.json", (text + "\n").encode())
 
 
+def save_claims(folder: Path, summary: Summary) -> None:
+    """Write the claims of a summary that is there; its curves, maps and films stay as they are."""
+    path = folder / summary.experiment / "summary.json"
+    stored = json.loads(path.read_text()) | {"claims": as_json(summary)["claims"]}
+    with writing_to(path):
+        write_file(path, (json.dumps(stored, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+
+
 def load(folder: Path) -> list[Summary]:
     """Read all summaries below `folder`; a `UserError` names a file that cannot be read."""
     summaries = []
