@@ -24,7 +24,7 @@ def test_it_writes_the_committed_pages_and_figures(tmp_path: Path) -> None:
         assert changed != text, name
     assert write_docs(tmp_path, RESULTS, Console(quiet=True)) == 0
     figures = [f"docs/figures/{figure}.svg" for figure in (*FIGURES, *OWN_FIGURES)]
-    for name in (*PAGES, "docs/claims.md", *figures):
+    for name in (*PAGES, "docs/claims.md", "docs/results/curiosity.md", *figures):
         assert (tmp_path / name).read_text() == (ROOT / name).read_text(), name
 
 

@@ -74,7 +74,7 @@ def _first(cells: Cells) -> str:
         [(f"`{a}` − `{b}`", *_difference(found)) for (a, b), found in pairs.items()],
     )
     drawn = "![Steps until solved and final length of every seed, by scheme](../figures/curiosity.svg)"
-    return "\n\n".join(("## RND", _verdict(pairs), table, drawn, held)) + "\n"
+    return "\n\n".join(("## RND", _verdict(pairs), table, drawn, *([held] if pairs else []))) + "\n"
 
 
 def _verdict(pairs: Mapping[tuple[str, str], Compared]) -> str:
