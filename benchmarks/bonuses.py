@@ -128,7 +128,7 @@ class Still(gym.Env):
         return np.zeros(SIZE, np.float32), 0.0, False, False, {}
 
 
-def measure(sides: dict[str, Callable[[np.ndarray], None]], rounds: int = 12) -> dict[str, float]:
+def measure(sides: dict[str, Callable[[np.ndarray], None]], rounds: int = 40) -> dict[str, float]:
     """Return the microseconds per step of sixteen environments, the least of some rounds taken in turns."""
     data = views().reshape(-1, T, B, SIZE)
     least = dict.fromkeys(sides, np.inf)

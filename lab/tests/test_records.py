@@ -1,12 +1,16 @@
 """One run = one folder: whole or not at all, believed only if the manifest agrees."""
 
 import errno
+import hashlib
+import io
 import json
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from payback_lab import records
@@ -191,6 +195,65 @@ def test_a_config_that_cannot_be_read_is_damage_not_another_kind(tmp_path: Path)
         (folder / "config.json").write_text(text)
         records.refuse_others(tmp_path, [RUN], 2)
         assert records.flaw(folder) == "config.json is not what was written (its checksum differs)"
+
+
+def rewritten(folder: Path, name: str, data: bytes) -> None:
+    """Put other bytes in, with a manifest that agrees: as someone does who means it."""
+    (folder / name).write_bytes(data)
+    manifest = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in records.FILES}
+    (folder / records.MANIFEST).write_text(json.dumps(manifest))
+
+
+def npz(**arrays) -> bytes:
+    sink = io.BytesIO()
+    np.savez(sink, **arrays)
+    return sink.getvalue()
+
+
+def parquet(**columns) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue()
+
+
+def config(**changes) -> bytes:
+    identity = records.identity(RUN, 1) | changes
+    return json.dumps({"identity": identity, "made": MADE}).encode()
+
+
+HOSTILE = {
+    "a list": ("config.json", b"[]"),
+    "nothing": ("config.json", b""),
+    "no identity": ("config.json", b'{"made": {}}'),
+    "deep": ("config.json", b"[" * 100_000),
+    "not UTF-8": ("config.json", b"\xff\xfe"),
+    "a seed that is a text": ("config.json", config(seed="3")),
+    "a seed that is a flag": ("config.json", config(seed=True)),
+    "a scheme that climbs": ("config.json", config(scheme="../../..")),
+    "a scheme with a slash": ("config.json", config(scheme="a/b/c/d")),
+    "a config that is a list": ("config.json", config(config=[])),
+    "made of a number": ("config.json", config().replace(json.dumps(MADE).encode(), b"3")),
+    "no Parquet": ("curve.parquet", b"PAR1nonsensePAR1"),
+    "texts in a curve": ("curve.parquet", parquet(**{"return": ["a", "b"]})),
+    "lists in a curve": ("curve.parquet", parquet(**{"return": [[1.0], [2.0]]})),
+    "no zip": ("arrays.npz", b"PK\x03\x04"),
+    "pickled objects": ("arrays.npz", npz(q=np.array([{"a": 1}], dtype=object))),
+    "figures that are a list": ("summary.json", b"[1, 2]"),
+    "figures of lists": ("summary.json", b'{"greedy_return": [1]}'),
+    "figures that are NaN": ("summary.json", b'{"greedy_return": NaN}'),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_contents_with_a_manifest_that_agrees_are_one_sentence(tmp_path: Path, kind: str) -> None:
+    folder = write(tmp_path)
+    name, data = HOSTILE[kind]
+    rewritten(folder, name, data)
+    assert records.flaw(folder) is None  # the checksums are right
+    with pytest.raises(records.Damaged, match=f"{name} does not hold what a record holds") as found:
+        records.read(folder)
+    assert len(str(found.value)) < 400
+    assert "\n" not in str(found.value)
 
 
 def test_what_json_and_npz_cannot_hold_is_refused(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from payback.core.center import center, merge_centers
 from payback.core.chain import chain
 from payback.core.episode import match_episode, potential_of, reward_of
 from payback.core.errors import InterestWarning, LawBroken
+from payback.core.felt import delay_for, felt_share, interest
 from payback.core.matches import (
     match_after,
     match_at_end,
@@ -44,8 +45,11 @@ __all__ = [
     "check_matching",
     "check_transform",
     "clip",
+    "delay_for",
     "drop",
+    "felt_share",
     "grm",
+    "interest",
     "load_state",
     "match_after",
     "match_at_end",

@@ -106,6 +106,19 @@ def test_ids_are_only_printed(kind, tmp_path, capsys) -> None:
     assert "a\\x1b[31mb" in out
 
 
+def test_ids_are_of_one_kind_however_the_file_is_cut(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("payback.auditing.read_csv.ROWS", 4)
+    path = tmp_path / "log.csv"
+    rows = "".join(f"{name},{paid},{end}\n" for name in "a1" * 4 for paid, end in ((1.0, 0), (-1.0, 1)))
+    path.write_text("env,shaped,done\n" + rows)
+    found = audit_file(path, 1.0)
+    assert found.ok
+    assert sorted(set(found.episodes.environment.tolist())) == ["1", "a"]
+    path.write_text("env,shaped,done\n" + rows[rows.index("1,") :].replace("a,", "2,") + "a,0,1\n")
+    with pytest.raises(ValueError, match="name all of them in one way"):
+        audit_file(path, 1.0)
+
+
 def test_a_field_of_a_million_characters(tmp_path) -> None:
     long = "x" * 1_000_000
     path = tmp_path / "log.csv"

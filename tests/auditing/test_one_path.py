@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 import payback
 from payback.auditing.audit import audit
+from payback.auditing.examine import examine
 from payback.auditing.log_file import audit_file
+from payback.auditing.rows import Log
 
 from .test_log_file import write
 
@@ -79,3 +81,27 @@ def test_arrays_and_files_give_equal_audits(drawn) -> None:
                 assert str(error.value).endswith(expected)
             else:
                 same(audit_file(path, gamma), expected)
+
+
+@settings(max_examples=40, deadline=None)
+@given(logs(), st.sampled_from([1, 7, 40, 101]), st.booleans())
+def test_a_log_that_comes_in_small_parts_gives_the_same_audit(drawn, rows, told) -> None:
+    """γ, the decimals of a rounded log and interleaved environments are read off its first rows, however it is cut."""
+    table, gamma = drawn
+    columns = {"environment" if name == "env" else name: column for name, column in table.items()}
+    count = len(columns["shaped"])
+
+    def outcome(size: int):
+        cuts = range(0, count, size)
+        log = Log("log", lambda: ((a, {name: x[a : a + size] for name, x in columns.items()}) for a in cuts))
+        try:
+            return examine(log, gamma if told else None, tolerance=1e-5, worst=20)
+        except ValueError as error:
+            return str(error)
+
+    whole, cut = outcome(count), outcome(rows)
+    if isinstance(whole, str):
+        assert cut == whole
+    else:
+        assert not isinstance(cut, str), cut
+        same(cut, whole)

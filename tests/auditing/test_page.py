@@ -1,3 +1,5 @@
+import os
+import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -25,7 +27,9 @@ def test_the_command_and_its_page(tmp_path, capsys) -> None:
     page = out.read_text()
     assert "breaks the law" in page
     assert "unpaid end" in page
-    assert "unpaid end" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "× unpaid end: " in said
+    assert said.index("× unpaid end: ") < said.index("The worst leaks:")
     assert "<svg" in page
     assert "src=" not in page
     assert "href=" not in page
@@ -81,3 +85,45 @@ def test_narrow_screens_get_a_drawing_of_their_own(tmp_path) -> None:
     assert 'viewBox="0 0 380' in page
     assert 'viewBox="0 0 760' in page
     assert "width=device-width" in page
+
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+OVERFLOWING = """
+() => {
+  const outside = (e) => {
+    const box = e.getBoundingClientRect();
+    if (!box.width || e.closest(".scroll")) return false;
+    return box.right > innerWidth + 1 || box.left < -1;
+  };
+  return [...document.querySelectorAll("body *")].filter(outside).map((e) => e.outerHTML.slice(0, 120));
+}
+"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is missing: apt-get install chromium, or set CHROMIUM")
+@pytest.mark.parametrize("broken", [True, False])
+def test_the_page_on_a_phone(broken, tmp_path) -> None:
+    """At 390 pixels nothing reaches out of the screen, one drawing is shown, and its text is large enough to read."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
+    F, shaped, dones = log()
+    table = flat(np.where(dones, F, shaped) if broken else shaped, dones, F)
+    table["env"] = np.array(["an-environment-with-a-long-name-" + "x" * 60, "b", "c", "d", "e"])[table["env"]]
+    write(tmp_path / "log.npz", table)
+    run(tmp_path / "log.npz", GAMMA, Columns(), tmp_path / "page.html", 1e-5)
+    with sync_api.sync_playwright() as playwright:
+        options = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+        page = browser.new_page(viewport={"width": 390, "height": 844}, device_scale_factor=2)
+        requests, errors = [], []
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto((tmp_path / "page.html").as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.evaluate(OVERFLOWING) == []
+        assert page.locator("svg:visible").count() == 1
+        heights = page.evaluate(
+            "() => [...document.querySelectorAll('.narrow svg text')].map((e) => e.getBoundingClientRect().height)"
+        )
+        assert min(heights) >= 11
+        assert (len(requests), errors) == (1, [])
+        browser.close()

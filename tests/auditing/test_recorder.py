@@ -1,3 +1,4 @@
+import errno
 import os
 import signal
 import subprocess
@@ -112,6 +113,35 @@ def test_a_part_that_was_being_written_is_not_read(tmp_path) -> None:
     part_path(tmp_path / "log", 2).unlink()
     with pytest.raises(ValueError, match=r"part-000002\.parquet is missing"):
         audit_file(tmp_path / "log")
+
+
+def test_two_recorders_in_one_folder_do_not_overwrite_each_other(tmp_path) -> None:
+    first, second = (Recorder(tmp_path / "log", gamma=GAMMA, rows=40) for _ in range(2))
+    record(first, 30)
+    rows = audit_file(tmp_path / "log").rows
+    with pytest.raises(ValueError, match=r"another Recorder has written part-000000\.parquet"):
+        record(second, 30)
+    assert audit_file(tmp_path / "log").rows == rows
+
+
+def test_after_a_part_could_not_be_written_nothing_is_lost(tmp_path, monkeypatch) -> None:
+    """A disk that is full raises; once there is room again, the same rows are written."""
+    recorder = Recorder(tmp_path / "log", gamma=1.0, rows=3)
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    one = {"reward": np.ones(1), "shaped": np.zeros(1), "terminated": np.ones(1, bool), "truncated": np.zeros(1, bool)}
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        recorder.add(**one)
+        recorder.add(**one)
+        for _ in range(2):
+            with pytest.raises(OSError, match="No space left"):
+                recorder.add(**one)
+    recorder.add(**one)
+    recorder.close()
+    assert audit_file(tmp_path / "log").rows == 4
 
 
 def test_what_cannot_be_recorded_is_refused(tmp_path) -> None:

@@ -31,6 +31,7 @@ BLACK_BOXES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "wrong above 1e20": lambda r: settled(r, 1 + (np.abs(r).max() > 1e20)),
     "wrong below 1e-25": lambda r: settled(r, 1 + (np.abs(r).max() < 1e-25)),
     "reward of exactly 7 unpaid": lambda r: settled(r) * (r != 7),
+    "half a settlement in float16": lambda r: settled(r, 0.5).astype(np.float16),
     "gamma in float32": lambda r: settled(r, gamma=float(np.float32(GAMMA))),
     "no settlement after a large last reward": lambda r: settled(r, float(abs(r[-1]) < 1e4)),
     "pays double where the last reward is the largest": lambda r: settled(r) * (1 + (len(r) > 2 and r[-1] == r.max())),

@@ -42,6 +42,7 @@ RIGHT: dict[str, Any] = {
     "own match": own_match(),
     "counted match": counted(),
     "black box in float32": lambda r: settled(r.astype(np.float32)).astype(np.float32),
+    "black box in float16": lambda r: settled(r.astype(np.float32)).astype(np.float16),
     "black box in float32, as a list": lambda r: settled(r.astype(np.float32)).astype(np.float32).tolist(),
     "black box in float32, as float64": lambda r: settled(r.astype(np.float32)).astype(np.float32).astype(np.float64),
 }

@@ -13,6 +13,7 @@ from .faults import BLACK_BOXES, FAULTS, GAMMA, each, plain, wrong_gamma
 from .further_faults import FURTHER
 from .rare_faults import RARE
 from .right_shapers import RIGHT
+from .unlisted_faults import UNLISTED
 
 OURS = {
     "pbim": payback.pbim(GAMMA),
@@ -41,7 +42,7 @@ def test_what_keeps_the_law_passes_at_every_gamma(gamma: float) -> None:
         check_transform(shaper, gamma, effort="quick")
 
 
-PLANTED = FAULTS | RARE | LISTED | FURTHER
+PLANTED = FAULTS | RARE | LISTED | FURTHER | UNLISTED
 FUNCTIONS = BLACK_BOXES | faulty_functions.BLACK_BOXES
 
 

@@ -166,7 +166,7 @@ eighths = st.integers(-64, 64).map(lambda n: n / 8)
 
 @st.composite
 def streams(draw: st.DrawFn, most: int = 14, valid: bool = True, settle: bool = True) -> Stream:
-    """Draw a short stream with everything in it: ends and events anywhere, rows that are no transition."""
+    """Draw a short stream with everything in it: ends and events anywhere, invalid rows."""
     T, B = draw(st.integers(1, most)), draw(st.integers(1, 2))
 
     def block(elements: st.SearchStrategy, dtype: Any) -> np.ndarray:

@@ -11,7 +11,7 @@ import torch
 
 import payback
 
-from .cases import assert_close, quiet, random_stream, step_through
+from .cases import Stream, assert_close, quiet, random_stream, step_through
 from .libraries import LIBRARIES, leaves, rollouts, wide
 
 pytestmark = quiet
@@ -96,7 +96,7 @@ def test_the_comparison_between_libraries_can_fail(name: str):
     "flags", [{}, {"settle": True}, {"valid": True, "settle": True}], ids=["bare", "events", "all"]
 )
 def test_rollouts_are_stepping_on_all_libraries(name: str, transform: payback.RewardTransform, flags: dict[str, bool]):
-    """In three pieces with the state carried, ends and rows that are no transition anywhere."""
+    """In three pieces with the state carried, ends and invalid rows anywhere."""
     stream = random_stream(4, 90, 4, **flags)
     state, expected = step_through(transform, stream)
     with wide(name):
@@ -127,6 +127,29 @@ def test_jax_in_its_own_float32(transform: payback.RewardTransform):
     shaped = library.step(transform, library.init(transform, stream), library.stream(stream))[1]
     assert shaped.dtype == jnp.float32
     assert_close(shaped, expected, 1e-5)
+
+
+@each_library
+@pytest.mark.parametrize("which", REPRESENTATIVES)
+def test_a_rollout_of_one_environment_may_have_no_second_axis(name: str, which: str):
+    """(T,) for a state of shape (): under `vmap`, as in `update`, and without it."""
+    transform, stream = TRANSFORMS[which], random_stream(8, 20, 2, ends=0.2, settle=True)
+    with wide(name):
+        library = LIBRARIES[name]
+        rewards, dones, _, settle = library.stream(stream)
+
+        def shape(state: Any, rewards: Any, dones: Any, settle: Any) -> tuple[Any, Any]:
+            return payback.shape_rollout(transform, state, rewards, dones, settle=settle)
+
+        for b in range(2):
+            state = transform.init(library.array(np.zeros(())))
+            one = Stream(*(None if x is None else x[:, b : b + 1] for x in stream))
+            expected = step_through(transform, one)[1][:, 0]
+            assert_close(shape(state, rewards[:, b], dones[:, b], settle[:, b])[1], expected)
+            if name == "jax":
+                states = jax.vmap(transform.init)(rewards[0])
+                block = jax.jit(jax.vmap(shape, (0, 1, 1, 1), (0, 1)))(states, rewards, dones, settle)[1]
+                assert_close(block[:, b], expected)
 
 
 @pytest.mark.parametrize("name", REPRESENTATIVES)

@@ -120,3 +120,16 @@ def test_a_transform_reads_as_the_call_that_made_it():
     for call in calls:
         made = eval(call, {name: getattr(payback, name) for name in payback.__all__})
         assert repr(made) == call
+
+
+def test_numbers_of_numpy_read_as_numbers():
+    assert repr(payback.grm(np.float64(0.99), np.int64(10))) == "grm(gamma=0.99, delay=10)"
+    assert repr(payback.pbim(np.float64(0.9), center=payback.center(np.int64(9)))) == (
+        "pbim(gamma=0.9, center=center(horizon=9))"
+    )
+    assert repr(payback.chain(payback.scale(np.float64(0.5)), payback.clip(np.int64(0), 1))) == (
+        "chain(scale(0.5), clip(0, 1))"
+    )
+    assert repr(payback.match_from_ages(0.9, np.array([0.25, 0.75]))) == (
+        "match_from_ages(gamma=0.9, shares=[0.25, 0.75])"
+    )

@@ -170,7 +170,7 @@ def test_torch_rewards_with_gradients():
     assert not any(x.requires_grad for x in (shaped, *state, payback.owed(transform, state)))
 
 
-# ------------------------------------------------------------------ rows that are no transition
+# ------------------------------------------------------------------ invalid rows
 
 
 @pytest.mark.parametrize("match", MATCHES)
@@ -224,7 +224,7 @@ def forgets_the_past(transform: payback.RewardTransform) -> payback.RewardTransf
 
 
 def counts_invalid_rows(transform: payback.RewardTransform) -> payback.RewardTransform:
-    """A mutant: the clock runs on in rows that are no transition."""
+    """A mutant: the clock runs on in invalid rows."""
     return replace(transform, _block=lambda s, r, d, valid, settle: transform._block(s, r, d, None, settle))
 
 

@@ -78,3 +78,48 @@ def test_what_is_no_function_of_each_reward_is_refused(f, error, sentence):
 def test_a_horizon_must_be_longer_than_one_reward(horizon):
     with pytest.raises(ValueError, match="horizon must be more than 1 reward"):
         payback.scale_by_rms(horizon)
+
+
+# ------------------------------------------------------------------ what a function makes of a reward is read, too
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+@pytest.mark.parametrize("f", [lambda r: r > 0, lambda r: r * np.float64(2)], ids=["a flag", "a wider number"])
+def test_a_function_cannot_change_the_dtype(name: str, f):
+    """Else a float32 match would keep its loans in another dtype from then on."""
+    library = LIBRARIES[name]
+    stream = random_stream(2, 4, 2, dtype=np.float32)
+    shaping = payback.chain(payback.stateless(f), payback.match_after(0.9, 2))
+    before = library.init(shaping, stream)
+    after, shaped = library.step(shaping, before, library.stream(stream))
+    assert shaped.dtype == before[1].loans.dtype == after[1].loans.dtype == library.array(stream.rewards).dtype
+
+
+def own(f):
+    return payback.RewardTransform(lambda example: (), lambda s, r, done, valid=None, settle=None: (s, f(r)))
+
+
+@pytest.mark.parametrize("before", [payback.stateless, own])
+def test_what_is_not_finite_does_not_reach_the_mean(before):
+    """At an episode's last step the reward is not paid, so that what is paid does not show it."""
+    shaping = payback.chain(before(lambda r: r - np.array([0, 0, np.inf])), payback.center(), payback.match_after(1, 1))
+    for call in (
+        lambda: shaping.update(shaping.init(np.zeros(3)), np.ones(3), ~NO),
+        lambda: payback.shape_rollout(shaping, shaping.init(np.zeros(3)), np.ones((1, 3)), ~NO[None]),
+    ):
+        with pytest.raises(ValueError, match=r"made -inf of the reward of .*environment 2"):
+            call()
+
+
+def test_squares_of_large_rewards_do_not_overflow():
+    shrink = payback.scale_by_rms()
+    state = shrink.init(np.zeros(1, np.float32))
+    for _ in range(2):
+        state, shaped = shrink.update(state, np.full(1, 1e30, np.float32), NO[:1])
+    assert shaped == 1
+
+
+def test_a_state_of_another_horizon_is_refused():
+    state = payback.scale_by_rms(100).init(np.zeros(3))
+    with pytest.raises(ValueError, match="another horizon"):
+        payback.scale_by_rms().update(state, np.ones(3), NO)

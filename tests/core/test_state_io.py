@@ -237,3 +237,17 @@ def test_the_damage_is_real(tmp_path: Path):
     path.write_bytes(damaged_files(path.read_bytes())["a byte turned"])
     with zipfile.ZipFile(path) as file:
         assert file.testzip() is not None
+
+
+class OwnTerms(NamedTuple):
+    """A user's state, one of whose fields has the name of one of ours."""
+
+    terms: Any
+
+
+def test_a_field_of_ones_own_may_be_called_terms(tmp_path: Path):
+    payback.save_state(tmp_path / "state", OwnTerms(np.array([3.0])))
+    assert payback.load_state(tmp_path / "state", like=OwnTerms(np.array([0.0]))).terms == 3
+    payback.save_state(tmp_path / "ours", payback.match_geometric(0.9, 0.5).init(np.zeros(1)))
+    with pytest.raises(ValueError, match=r"its terms \(γ and the shares\) are \[0.9, 0.5\] there and \[0.9, 0.4\]"):
+        payback.load_state(tmp_path / "ours", like=payback.match_geometric(0.9, 0.4).init(np.zeros(1)))

@@ -1,8 +1,5 @@
 """A small environment with every kind of ending, for the adapters' tests. Needs Gymnasium and NumPy only."""
 
-import runpy
-from pathlib import Path
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -32,12 +29,6 @@ class Walk(gym.Env):
 def walk():
     """Makes a walk that is cut after seven steps."""
     return lambda hazard=0.2: gym.wrappers.TimeLimit(Walk(hazard), 7)
-
-
-@pytest.fixture(scope="session")
-def readme_block():
-    """Reads the README's code of an adapter, by its name there."""
-    return runpy.run_path(str(Path(__file__).parents[1] / "docs" / "test_readme.py"))["adapter_block"]
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,8 @@ HOSTS = {
     "sb3": ("stable_baselines3", "needs Stable-Baselines3", "pip install 'payback[sb3]'"),
     "torchrl": ("torchrl", "needs TorchRL", "pip install 'payback[torchrl]'"),
     "rllib": ("ray", "needs RLlib", "pip install 'payback[rllib]'"),
+    "gymnax": ("jax", "needs JAX", "pip install 'payback[gymnax]'"),
+    "rsl_rl": ("rsl_rl", "needs rsl_rl", "pip install 'payback[rsl_rl]'"),
     "rllte": ("torch", "needs PyTorch, and rllte itself", "pip install --no-deps rllte-core"),
 }
 

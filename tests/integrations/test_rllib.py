@@ -278,16 +278,6 @@ def test_an_observed_debt_is_refused():
         ShapeReward("novelty", payback.grm(GAMMA, 3), observe_debt=True)
 
 
-def test_the_readme_shows_a_config_that_trains(config, readme_block, distance):
-    names = {"config": config(payback.grm(GAMMA, 3)).callbacks([]), "novelty": distance}
-    exec(readme_block("RLlib"), {"partial": partial, "payback": payback, **names})
-    algorithm = names["config"].build_algo()
-    assert algorithm.config.gamma == 0.99
-    assert "extrinsic_return_mean" in algorithm.train()["env_runners"]
-    assert np.any(algorithm.env_runner.shaping.owed != 0)
-    algorithm.stop()
-
-
 def test_the_example_learns():
     spec = importlib.util.spec_from_file_location("rllib_ppo", EXAMPLE)
     example = importlib.util.module_from_spec(spec)

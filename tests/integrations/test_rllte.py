@@ -201,15 +201,6 @@ def test_a_flag_that_is_no_answer_is_refused(envs, flag):
         ShapeRollouts(RND(envs), payback.grm(GAMMA, 3)).shape(samples)
 
 
-def test_the_readmes_lines_shape_a_rollout(envs, readme_block):
-    names = {"RND": RND, "envs": envs, "payback": payback, "samples": rollout(0)}
-    exec(readme_block("RLeXplore / rllte"), names)
-    assert names["shaped"].shape == names["F"].shape == (T, B)
-    assert not torch.allclose(names["shaped"], names["F"])
-    assert names["terminated"].any()
-    assert not names["truncated"].any()
-
-
 def test_the_causal_scale_is_the_rms_so_far():
     transform = payback.scale_by_rms()
     rewards = np.random.default_rng(0).normal(size=(9, 2))

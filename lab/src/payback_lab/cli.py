@@ -29,7 +29,7 @@ class RunCommand:
     """
 
     experiment: Annotated[Positional[str], arg(metavar="EXPERIMENT")]
-    """What to run: cliff, long-cliff, doorkey, reach or delay (see `payback-lab list`)."""
+    """What to run: cliff, long-cliff, doorkey, reach, delay, center, center-cliff or curiosity (`payback-lab list`)."""
     schemes: Annotated[tuple[str, ...], arg(metavar="SCHEME ...", help_behavior_hint="(default: all eight)")] = ()
     """Which reward schemes: none im pbim pbim-raw grm-1 grm-1-raw grm-10 grm-10-raw; beyond the paper also grm-D
     for any delay D, even-W, geometric-R and when."""
@@ -39,7 +39,7 @@ class RunCommand:
     """The first seed: --first-seed 3 --seeds 2 makes seeds 3 and 4."""
     settings: Annotated[tuple[str, ...], arg(metavar="SETTING ...", help_behavior_hint="(default: all)")] = ()
     """Which points of the experiment's sweep, if it has one; doorkey: a0.005-g0.99 a0.02-g0.995 a0.025-g0.995, or
-    others of this form; reach and delay: size, α, γ and λ like s11-a0.02-g0.995-l0.95."""
+    others of this form; reach, delay and center: size, α, γ and λ like s11-a0.02-g0.995-l0.95; curiosity: a bonus."""
     steps: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: as in the paper)")] = None
     """Length of training (cliffs: episodes; doorkey: steps); a small number gives a quick first picture."""
     ablation: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: none)")] = None
@@ -53,17 +53,19 @@ class RunCommand:
     workers: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: one per core)")] = None
     """How many processes at a time."""
     summaries: Annotated[Path, arg(metavar="DIR")] = Path("lab/results")
-    """Folder of committed summaries: runs of doorkey, reach and delay that are in one are not made again."""
+    """Folder of committed summaries: what is in one is not made again, but for the cliffs."""
     again: bool = False
     """Make those runs too."""
 
 
 @dataclass(frozen=True)
 class ReportCommand:
-    """Write report.html and figures/ into --out, from the runs in it."""
+    """Write report.html and figures/ from the runs in --out."""
 
     out: Annotated[Path, arg(metavar="DIR")] = Path("runs")
-    """The records folder; the report is written into it."""
+    """The records folder."""
+    into: Annotated[Path | None, arg(metavar="DIR")] = None
+    """Where report.html and figures/ are written; --out if left out, which may be on a read-only disk."""
     summaries: Annotated[Path, arg(metavar="DIR")] = Path("lab/results")
     """Folder of small summaries: read when --out holds no runs, written with --save-summaries."""
     save_summaries: bool = False
@@ -96,10 +98,10 @@ class PriorWorkCommand:
 
 @dataclass(frozen=True)
 class DocsCommand:
-    """Write the tables and figures of README and docs again, from the committed summaries alone."""
+    """Write the tables and figures of docs/ again, from the committed summaries alone."""
 
     root: Annotated[Path, arg(metavar="DIR")] = Path(".")
-    """The folder that holds README.md and docs/."""
+    """The folder that holds docs/."""
     summaries: Annotated[Path, arg(metavar="DIR")] = Path("lab/results")
     """Folder of committed summaries."""
 
@@ -177,7 +179,7 @@ def _do(command: Commands, console: Console) -> int:
         case ReportCommand():
             from payback_lab.report.command import report
 
-            return report(command.out, command.summaries, command.save_summaries, console)
+            return report(command.out, command.summaries, command.save_summaries, console, command.into)
         case ListCommand():
             from payback_lab.running import overview
 

@@ -7,6 +7,7 @@ from importlib import metadata
 from pathlib import Path
 
 PACKAGES = ("payback", "payback-lab", "numpy", "jax", "jaxlib", "array-api-compat", "pyarrow")
+PACKAGES += ("torch", "stable-baselines3", "gymnasium", "minigrid")
 
 
 def provenance(command: str) -> dict[str, object]:

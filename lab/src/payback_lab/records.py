@@ -15,7 +15,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -77,12 +77,12 @@ def write(out: Path, run: Run, result: Result, learner_version: int, made: dict[
 def read(folder: Path) -> Record:
     """Read one run back; raise `Damaged` with what is wrong if its files are not what was written."""
     data = _verified(folder)
-    kept = json.loads(data["config.json"])
-    table = pq.read_table(io.BytesIO(data["curve.parquet"]))
-    columns = {name: np.asarray(table[name]) for name in table.column_names}
-    with np.load(io.BytesIO(data["arrays.npz"]), allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in stored.files}
-    return Record(kept["identity"], kept["made"], Result(columns, arrays, json.loads(data["summary.json"])))
+    # A manifest only says that the bytes are those that were written, not who wrote them: each file is read on its own,
+    # and whatever a reader raises on bytes that `write` would not have made is damage.
+    kept = _parsed("config.json", data, _read_config)
+    columns = _parsed("curve.parquet", data, _read_columns)
+    arrays = _parsed("arrays.npz", data, _read_arrays)
+    return Record(kept["identity"], kept["made"], Result(columns, arrays, _parsed("summary.json", data, _read_figures)))
 
 
 def flaw(folder: Path) -> str | None:
@@ -161,6 +161,56 @@ def _verified(folder: Path) -> dict[str, bytes]:
         if not isinstance(manifest, dict) or hashlib.sha256(data[name]).hexdigest() != manifest.get(name):
             raise Damaged(f"{name} is not what was written (its checksum differs)")
     return data
+
+
+def _parsed(name: str, data: dict[str, bytes], read: Callable[[bytes], Any]) -> Any:
+    try:
+        return read(data[name])
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        raise Damaged(f"{name} does not hold what a record holds ({reason})") from None
+
+
+def _read_config(data: bytes) -> dict[str, Any]:
+    kept = json.loads(data)
+    there = kept["identity"]
+    wanted = {"experiment": str, "scheme": str, "seed": int, "learner_version": int, "config": dict}
+    for name, kind in wanted.items():
+        if not isinstance(there[name], kind) or isinstance(there[name], bool):
+            raise TypeError(f"{name} is not of type {kind.__name__}")
+    if not all(isinstance(there[name], str | None) for name in ("ablation", "setting")):
+        raise TypeError("ablation and setting are texts or null")
+    if not isinstance(kept["made"], dict):
+        raise TypeError("made is not an object")
+    if Run.parse(_run_of(there).id) != _run_of(there):
+        raise ValueError(f"{_run_of(there).id!r} is not the id of a run")
+    return kept
+
+
+def _read_columns(data: bytes) -> dict[str, np.ndarray]:
+    table = pq.read_table(io.BytesIO(data))
+    columns = {name: np.asarray(table[name]) for name in table.column_names}
+    for name, column in columns.items():
+        if column.dtype.kind not in "fiub":
+            raise TypeError(f"column {name!r} holds {column.dtype}, not numbers")
+    return columns
+
+
+def _read_arrays(data: bytes) -> dict[str, np.ndarray]:
+    with np.load(io.BytesIO(data), allow_pickle=False) as stored:
+        return {name: np.asarray(stored[name]) for name in stored.files}
+
+
+def _read_figures(data: bytes) -> dict[str, Any]:
+    figures = json.loads(data, parse_constant=_refuse_constant)
+    for name, value in dict(figures).items():
+        if not isinstance(value, str | int | float | None):
+            raise TypeError(f"figure {name!r} is no number or text")
+    return figures
+
+
+def _refuse_constant(text: str) -> None:
+    raise ValueError(f"{text} is not JSON")
 
 
 def _json(value: object) -> bytes:

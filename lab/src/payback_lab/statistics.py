@@ -1,4 +1,4 @@
-"""Statistics over seeds: the interquartile mean and percentile-bootstrap intervals.
+"""Statistics over seeds: the interquartile mean, percentile-bootstrap intervals, and the interval of a share.
 
 Everywhere axis 0 is the seed and all other axes are kept. The method is that of Agarwal et al.
 (2021, "Deep RL at the edge of the statistical precipice"): seeds are drawn with replacement within each stratum
@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
+from scipy.stats import binomtest
 
 _CHUNK = 1 << 22  # resampled numbers held at once (32 MB), because long curves would exhaust the memory
 
@@ -57,6 +58,16 @@ def bootstrap_interval(
     """
     values = np.asarray(x, dtype=np.float64)
     return stratified_interval([values], lambda draws: statistic(draws[0], axis=1), level, resamples, seed)
+
+
+def share_interval(successes: int, of: int, level: float = 0.95) -> tuple[float, float]:
+    """Return the interval of a share by Clopper and Pearson, which has a width also where all seeds agree.
+
+    >>> [round(bound, 2) for bound in share_interval(8, 8)]
+    [0.63, 1.0]
+    """
+    found = binomtest(successes, of).proportion_ci(level, "exact")
+    return float(found.low), float(found.high)
 
 
 def stratified_interval(

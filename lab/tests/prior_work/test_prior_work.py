@@ -132,10 +132,10 @@ def test_the_command_saves_the_table(tmp_path, capsys) -> None:
     assert "commit" in stored["made"]
 
 
-def test_the_committed_table_is_the_readmes_and_todays() -> None:
+def test_the_committed_table_is_the_pages_and_todays() -> None:
     decided = load(ROOT / "lab" / "results")
     assert decided is not None
     assert decided.problems == 200
-    assert as_markdown(decided.table) in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert as_markdown(decided.table) in (ROOT / "docs/results/prior-work.md").read_text(encoding="utf-8")
     found = {name: "".join(cells[s].verdict for s in SETTINGS) for name, cells in decided.table.items()}
     assert found == EXPECTED

@@ -1,7 +1,10 @@
-"""A records folder of the fake experiment, all schemes and one ablation, written without running anything."""
+"""Records of the fake experiment, written without running anything, and a browser that looks at pages."""
 
+import os
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,3 +57,40 @@ def summary(found: dict[str, records.Record]) -> Summary:
 def runs(fake, written: Path, tmp_path: Path) -> Path:
     """A copy of the records that a test may change, with the fake experiment on the command line."""
     return Path(shutil.copytree(written, tmp_path / "runs"))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Headless Chromium."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("Chromium is missing: apt-get install chromium, or set CHROMIUM")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser) -> Iterator[Callable[..., Any]]:
+    """Open a page without a network; it keeps what it says (`said`) and what it asks for (`asked`)."""
+    contexts = []
+
+    def open_page(address: str, width: int = 1280, height: int = 800, **options: Any) -> Any:
+        context = browser.new_context(offline=True, viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.said, page.asked = [], []
+        page.on("console", lambda message: page.said.append(message.text))
+        page.on("pageerror", lambda error: page.said.append(str(error)))
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.set_default_timeout(60_000)  # a busy machine draws slowly
+        page.goto(address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()

@@ -6,7 +6,8 @@ from payback_lab.methods import SCHEMES
 from payback_lab.policy import ground
 from payback_lab.report.charts.cliff import grid_chart, moves, policy_chart
 from payback_lab.report.charts.curves import curve_chart
-from payback_lab.report.charts.final_figures import delay_chart, final_chart
+from payback_lab.report.charts.final_figures import delay_chart
+from payback_lab.report.charts.picture import picture_chart
 from payback_lab.report.charts.style import OTHER, colour
 
 
@@ -16,7 +17,9 @@ from payback_lab.report.charts.style import OTHER, colour
         curve_chart(SCHEMES, "return"),
         curve_chart(SCHEMES[:1], "return", legend=True),
         curve_chart(SCHEMES, "length", "step", logarithmic=True, reference=("optimum", 16.8)),
-        final_chart(SCHEMES, "return"),
+        curve_chart(SCHEMES, "length", "step", logarithmic=True, longest=1300),
+        picture_chart(SCHEMES, "return", "episode"),
+        picture_chart(SCHEMES[:3], "window_mean", "step"),
         delay_chart("length"),
         grid_chart(4, 12),
         policy_chart(12),

@@ -6,34 +6,38 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from payback_lab.report.docs import FIGURES, write_docs
+from payback_lab.report.docs import FIGURES, OWN_FIGURES, PAGES, write_docs
 from payback_lab.user_error import UserError
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "lab" / "results"
-PAGES = ("README.md", "docs/reproduction.md", "docs/claims.md")
 
 
 def test_it_writes_the_committed_pages_and_figures(tmp_path: Path) -> None:
-    for name in PAGES[:2]:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+    for name in PAGES:
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         # A figure of the first table is changed: it must come back from the summaries.
         text = (ROOT / name).read_text()
-        (tmp_path / name).write_text(text.replace("10 of 10", "9 of 10").replace("| never |", "| 0.10 M |"))
-        assert (tmp_path / name).read_text() != text
+        changed = text.replace("10 of 10", "9 of 10").replace("never |", "0.10 M |").replace("✗ seed", "✓ seed")
+        changed = changed.replace("PPO, at least", "PPO, all")
+        (tmp_path / name).write_text(changed)
+        assert changed != text, name
     assert write_docs(tmp_path, RESULTS, Console(quiet=True)) == 0
-    for name in (*PAGES, *(f"docs/figures/{figure}.svg" for figure in FIGURES)):
+    figures = [f"docs/figures/{figure}.svg" for figure in (*FIGURES, *OWN_FIGURES)]
+    for name in (*PAGES, "docs/claims.md", *figures):
         assert (tmp_path / name).read_text() == (ROOT / name).read_text(), name
 
 
 def test_a_folder_without_the_pages_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"There is no README.md in .*: give the folder of the repository with --root"):
+    with pytest.raises(
+        UserError, match=r"There is no docs/results/cliff.md in .*: give the folder of the repository with --root"
+    ):
         write_docs(tmp_path, RESULTS, Console(quiet=True))
 
 
 def test_nothing_is_written_if_a_figure_is_missing(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    for name in PAGES[:2]:
+    (tmp_path / "docs/results").mkdir(parents=True)
+    for name in PAGES:
         (tmp_path / name).write_text((ROOT / name).read_text().replace("10 of 10", "9 of 10"))
     shutil.copytree(RESULTS, tmp_path / "results")
     (tmp_path / "results/doorkey/films.parquet").unlink()

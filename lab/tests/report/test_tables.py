@@ -53,18 +53,18 @@ def test_final_rows_leave_out_what_was_not_reached() -> None:
     assert [(row["seed"], row["value"], row["mean"]) for row in rows] == [(0, 300, 320.0), (2, 340, 320.0)]
 
 
-def test_the_table_by_scheme_sets_the_paper_beside() -> None:
-    assert tables.figure_keys(group()) == ["greedy_return", "reached", "never", "best"]
-    ((scheme, (greedy, reached, never, best)),) = tables.figure_table(SUMMARY, group())
-    assert scheme == "none"
-    assert greedy.paper == "88"
+def test_figures_over_seeds_in_words() -> None:
+    keys = tables.figure_keys(group())
+    assert keys == ["greedy_return", "reached", "never", "best"]
+    greedy, reached, never, best = (tables.cell([run[key] for run in group().runs]) for key in keys)
     assert greedy.here == "85.3"
     assert greedy.interval.startswith("[80, ")
     assert reached.here == "320"
     assert reached.interval.endswith("in 2 of 3 seeds")
-    assert reached.paper == ""
     assert never.here == "in no seed"
     assert best == tables.Cell("2 of 3")
+    assert tables.paper_figures(SUMMARY, group(), "greedy_return") == {"none": "88"}
+    assert tables.paper_figures(SUMMARY, group(), "reached") == {}
 
 
 def test_policy_cells() -> None:

@@ -1,5 +1,8 @@
 """Ray's two-node test cluster makes the same records as local processes; a dead worker's task is made again."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -61,3 +64,26 @@ def test_two_nodes_make_the_records_that_local_processes_make(
 def test_no_cluster_there_is_one_sentence(fake, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"127\.0\.0\.1:1"):
         list(ray_engine.events(tasks(fake, tmp_path, ("none",)), None, "127.0.0.1:1"))
+
+
+OWN = """
+import os
+from payback_lab.running.ray import _connect
+ray = _connect(None, 1)
+print(*(node["NodeManagerAddress"] for node in ray.nodes()), ray.get_runtime_context().gcs_address)
+print(os.environ["RAY_AUTH_MODE"], os.path.exists(os.path.expanduser("~/.ray/auth_token")))
+ray.shutdown()
+"""
+
+
+def test_a_cluster_of_our_own_listens_on_this_machine_alone_and_asks_for_a_token(tmp_path: Path) -> None:
+    # In a process and a home of its own, because Ray reads its settings when it is imported and keeps a token there.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    run = subprocess.run(
+        [sys.executable, "-c", OWN], env=kept | {"HOME": str(tmp_path)}, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    node, gcs, mode, token = run.stdout.split()
+    assert node == "127.0.0.1"
+    assert gcs.startswith("127.0.0.1:")
+    assert (mode, token) == ("token", "True")

@@ -1,5 +1,6 @@
 """Plan, run, resume: finished runs stay, damaged ones are named and made again, kill -9 changes nothing."""
 
+import errno
 import os
 import random
 import shutil
@@ -44,6 +45,29 @@ def test_a_finished_run_is_neither_repeated_nor_touched(fake, tmp_path: Path) ->
     assert outcome == runner.Outcome(0, ())
     assert "4 done already, nothing to make" in said
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == times
+
+
+def test_a_finished_folder_on_a_read_only_disk_is_read(fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = Request("fake", TWO, 2, steps=20, out=tmp_path)
+    make(request)
+    open_as_usual = os.open
+
+    def read_only(path, flags, *more, **options):
+        if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) and str(path).startswith(str(tmp_path)):
+            raise OSError(errno.EROFS, "Read-only file system", str(path))
+        return open_as_usual(path, flags, *more, **options)
+
+    def refuse(path, *more, **options):
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(os, "open", read_only)
+    for name in ("write_bytes", "write_text", "mkdir", "touch", "unlink"):
+        monkeypatch.setattr(Path, name, refuse)
+    outcome, said = make(request)
+    assert outcome == runner.Outcome(0, ())
+    assert "4 done already, nothing to make" in said
+    with pytest.raises(UserError, match=r"cannot be written \(Read-only file system\): choose another --out"):
+        make(Request("fake", TWO, 3, steps=20, out=tmp_path))
 
 
 def test_more_seeds_add_to_what_is_there(fake, tmp_path: Path) -> None:

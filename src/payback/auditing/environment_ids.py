@@ -23,13 +23,13 @@ def refuse_long_id(path: Path, row: int, texts: list[str]) -> None:
         )
 
 
-def ids_of(texts: list[str]) -> np.ndarray:
-    """Return ids read from text: whole numbers if all are, numbers if all are, else the texts.
+def ids_of(texts: list[str], as_texts: bool = False) -> np.ndarray:
+    """Return ids read from text: whole numbers if all are, numbers if all are, else (or `as_texts`) the texts.
 
     >>> ids_of(["0", "1"]), ids_of(["a", "1"])
     (array([0, 1]), array(['a', '1'], dtype='<U1'))
     """
-    for kind in (int, float):
+    for kind in () if as_texts else (int, float):
         try:
             return np.array([kind(text) for text in texts])
         except (ValueError, OverflowError):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -16,12 +14,14 @@ from payback.auditing.fitting_gamma import fitting_gamma
 from payback.auditing.found import BROKEN, Audit, Episodes, Leak
 from payback.auditing.interleaved import refuse_interleaved
 from payback.auditing.resolution import resolution_of
-from payback.auditing.rows import Batch, Log, batches, plain, run_starts
+from payback.auditing.rows import Batch, Log, Table, batches, plain, run_starts
 from payback.auditing.scan import Scan
 from payback.core.validate import read_gamma
 
 TOLERANCE = 1e-5
 """|Σ γ^t F'_t| ≤ 1e-5 · Σ γ^t |F'_t|: what float32 can hold."""
+HEAD = 100_000
+"""First rows, from which γ and the digits of a log are read."""
 LOOKED_AT = 150
 """Broken episodes per environment from which its cause is told."""
 ROWS_LOOKED_AT = 100_000
@@ -36,9 +36,7 @@ Columns = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]
 def examine(log: Log, gamma: float | None, *, tolerance: float, worst: int, carry: bool = False) -> Audit:
     """Audit a log. It is read again if γ must be found, and if something leaks."""
     notes: list[str] = []
-    stream = batches(log)
-    begun = _begun(log, stream)
-    head = begun[-1]
+    head = _head(log)
     if gamma is None:
         gamma = head.gamma if head.gamma is not None else estimate_gamma(head)
         if head.gamma is None:
@@ -47,7 +45,7 @@ def examine(log: Log, gamma: float | None, *, tolerance: float, worst: int, carr
     scan = Scan(read_gamma(gamma), tolerance, resolution, carry)
     invalid: list[int] = []
     invalid_count = 0
-    for batch in itertools.chain(begun, stream):
+    for batch in batches(log):
         scan.feed(batch)
         invalid_count += len(batch.invalid_rows_paid)
         invalid = invalid or batch.invalid_rows_paid[:1].tolist()
@@ -65,14 +63,19 @@ def examine(log: Log, gamma: float | None, *, tolerance: float, worst: int, carr
     return found
 
 
-def _begun(log: Log, stream: Iterator[Batch]) -> list[Batch]:
-    """Return the first batches, up to one that holds valid rows."""
-    begun: list[Batch] = []
-    for batch in stream:
-        begun.append(batch)
-        if len(batch.shaped):
-            return begun
-    raise ValueError(f"{log.name}: the log is empty, there is nothing to audit")
+def _head(log: Log) -> Batch:
+    """Return the log's first rows as one batch, so that what is read off them does not depend on how the log is cut."""
+    tables: list[Table] = []
+    count = 0
+    for _, table in log.read():
+        tables.append(table)
+        count += len(table["shaped"])
+        if count >= HEAD:
+            break
+    if not count:
+        raise ValueError(f"{log.name}: the log is empty, there is nothing to audit")
+    head = {name: np.concatenate([table[name] for table in tables])[:HEAD] for name in tables[0]}
+    return next(batches(Log(log.name, lambda: iter([(0, head)]))))
 
 
 def estimate_gamma(head: Batch) -> float:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 PART = re.compile(r"part-(\d{6,})\.parquet")
 WORKER = re.compile(r"worker-\d+")
 """The folder of one of several workers."""
-UNFINISHED = re.compile(r"\.part-\d{6,}\.parquet\.unfinished")
+UNFINISHED = re.compile(r"\.part-\d{6,}\.parquet(\.\d+)?\.unfinished")
 """A part that was being written when the recorder was stopped; it is not read."""
 
 
@@ -18,8 +19,8 @@ def part_path(folder: Path, number: int) -> Path:
 
 
 def unfinished_path(folder: Path, number: int) -> Path:
-    """Return where part `number` is written before it is renamed into place."""
-    return folder / f".part-{number:06d}.parquet.unfinished"
+    """Return where this process writes part `number` before it is renamed into place."""
+    return folder / f".part-{number:06d}.parquet.{os.getpid()}.unfinished"
 
 
 def parts_of(folder: Path) -> list[Path]:

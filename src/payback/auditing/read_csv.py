@@ -25,7 +25,7 @@ def read_csv(path: Path, choose: Callable[[list[str]], dict[str, str]]) -> Itera
         header = next(lines, list[str]())
         chosen = choose(header)
         rows: list[list[str]] = []
-        row = 0
+        row, texts = 0, False
         for line in lines:
             if len(line) != len(header):
                 raise ValueError(
@@ -33,10 +33,14 @@ def read_csv(path: Path, choose: Callable[[list[str]], dict[str, str]]) -> Itera
                 )
             rows.append(line)
             if len(rows) == ROWS:
-                yield row, _parsed(path, row, header, chosen, rows)
+                table = _parsed(path, row, header, chosen, rows, texts)
+                texts = _ids_are_texts(path, row, table, texts)
+                yield row, table
                 row, rows = row + len(rows), []
         if rows:
-            yield row, _parsed(path, row, header, chosen, rows)
+            table = _parsed(path, row, header, chosen, rows, texts)
+            _ids_are_texts(path, row, table, texts)
+            yield row, table
 
 
 def _lines(path: Path, reader: Any) -> Iterator[list[str]]:
@@ -50,14 +54,26 @@ def _lines(path: Path, reader: Any) -> Iterator[list[str]]:
             raise ValueError(f"{path}: line {reader.line_num + 1} cannot be read as CSV: {error}") from None
 
 
-def _parsed(path: Path, row: int, header: list[str], chosen: dict[str, str], rows: list[list[str]]) -> Table:
+def _ids_are_texts(path: Path, row: int, table: Table, before: bool) -> bool:
+    """Return whether ids are texts; refuse texts after numbers, because 1 and "1" would be two environments."""
+    now = "environment" in table and table["environment"].dtype.kind == "U"
+    if row and now and not before:
+        raise ValueError(
+            f"{path}: the environments before row {row} are numbers, later ones are not; name all of them in one way"
+        )
+    return now
+
+
+def _parsed(
+    path: Path, row: int, header: list[str], chosen: dict[str, str], rows: list[list[str]], texts_before: bool
+) -> Table:
     table: Table = {}
     for ours, theirs in chosen.items():
         at = header.index(theirs)
         texts = [line[at].strip() for line in rows]
         if ours == "environment":
             refuse_long_id(path, row, texts)
-            table[ours] = ids_of(texts)
+            table[ours] = ids_of(texts, texts_before)
             continue
         parse: Any = _flag if ours in FLAGS else float
         try:

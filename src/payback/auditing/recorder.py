@@ -23,9 +23,9 @@ class Recorder:
 
     The log is a folder of numbered Parquet parts. A part is written under another name, flushed to the disk and then
     renamed, so that after a crash or `kill -9` every part but the last is there and whole. At most `rows` rows are kept
-    in memory. A recorder that is given the folder of an earlier one goes on with the next number; its environments get
-    new ids, because a new process resets them and the episodes that were open never end. A folder that holds anything
-    else is refused.
+    in memory. Each recorder needs a folder of its own. One that is given the folder of an earlier one goes on with the
+    next number; its environments get new ids, because a new process resets them and the episodes that were open never
+    end. A folder that holds anything else is refused.
 
     >>> import tempfile, numpy as np, payback
     >>> from payback.auditing.log_file import audit_file
@@ -74,6 +74,9 @@ class Recorder:
         buffers, at = self._buffers, self._count
         if not buffers:
             buffers = self._begin(reward, shaped, terminated, truncated, valid, lent)
+        elif at == len(buffers["shaped"]):
+            self.flush()  # the last attempt failed, for example because the disk was full
+            at = 0
         try:
             buffers["env"][at] = self._ids
             buffers["reward"][at] = reward
@@ -103,11 +106,19 @@ class Recorder:
         if "valid" in columns and not columns["valid"].all():
             kept = columns["valid"] | (columns["shaped"] != 0)
             columns = {name: column[kept] for name, column in columns.items()}
+        if len(columns["step"]):
+            self._write(columns)
+        # Only now, because what could not be written is tried again.
         self._step, self._count = self._step + n, 0
-        if not len(columns["step"]):
-            return
+
+    def _write(self, columns: dict[str, np.ndarray]) -> None:
+        """Write a part: under another name first, then renamed into place."""
         columns["gamma"] = np.full(len(columns["step"]), self.gamma)
         whole, unfinished = part_path(self.folder, self._part), unfinished_path(self.folder, self._part)
+        if whole.exists():
+            raise ValueError(
+                f"another Recorder has written {whole.name} in {self.folder} meanwhile; give each a folder of its own"
+            )
         with open(unfinished, "wb") as file:
             self._parquet.write_table(self._arrow.table(columns), file)
             file.flush()

@@ -71,7 +71,9 @@ def _last_reward_kept(evidence: Evidence) -> Supposition:
     def left(e: Episode) -> float:
         assert e.bonus is not None
         missing, kept = evidence.missing(e), float(e.bonus[-1])
-        return min(abs(missing - kept), abs(missing - kept + evidence.mean)) / max(abs(missing), 1e-300)
+        # F̄ moves while it is learnt; an episode's first step, where nothing is owed, is paid F − F̄ of its own time.
+        means = (0.0, evidence.mean, float(e.bonus[0] - e.shaped[0]) if e.lent is None else 0.0)
+        return min(abs(missing - kept + mean) for mean in means) / max(abs(missing), 1e-300)
 
     return Supposition(Cause.LAST_REWARD_KEPT, np.array([left(e) for e in evidence.episodes]))
 

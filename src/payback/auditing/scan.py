@@ -228,7 +228,9 @@ class Scan:
         found = self.found[0] if len(self.found) == 1 else Episodes(*map(np.concatenate, zip(*self.found, strict=True)))
         if not len(found.leak) and not self.carried:
             raise ValueError(f"none of the log's {self.rows} rows ends an episode; is `done` the right column?")
-        return found
+        # By environment and time, in whatever order the batches brought them.
+        order = np.lexsort((found.first, np.unique(found.environment, return_inverse=True)[1]))
+        return Episodes(*(x[order] for x in found))
 
 
 def _weights(gamma: float, length: Any) -> Any:

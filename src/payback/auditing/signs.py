@@ -40,12 +40,15 @@ def _never_repaid(evidence: Evidence) -> Supposition:
 
 def _unpaid_end(evidence: Evidence) -> Supposition:
     """The last step is paid its own bonus, or nothing, or what any other step would be paid."""
+    # Where all is repaid at age 1, any other step settles what is owed and is paid its own bonus: `LAST_REWARD_KEPT`.
+    fit = evidence.matching
+    at_age_one = fit is not None and float(np.abs(fit.repaid[1:]).sum()) < 0.02 * abs(float(fit.repaid[0]))
 
     def left(e: Episode) -> float:
         assert e.bonus is not None
         wanted = [0.0, float(e.bonus[-1] - evidence.mean), float(e.bonus[-1])]
         plain = evidence.predicted(e, across=False)
-        if plain is not None:
+        if plain is not None and not at_age_one:
             wanted.append(float(plain[-1]))
         off = min(abs(float(e.shaped[-1]) - x) for x in wanted)
         # The first step, where nothing is owed, must be right; otherwise loans of the episode before are repaid.
@@ -80,13 +83,16 @@ def _never_reset(evidence: Evidence) -> Supposition:
 
 
 def _changed(evidence: Evidence) -> Supposition:
-    """First rows, where nothing is owed, are paid another multiple of their bonus than 1."""
+    """First rows, where nothing is owed, are paid another multiple of their bonus than 1.
+
+    Told from the differences between neighbouring episodes, because F̄ moves while it is learnt.
+    """
     first = np.array([[e.shaped[0], e.bonus[0]] for e in evidence.episodes if e.bonus is not None])
-    paid: NDArray[np.float64] = first[:, 0]
-    bonus: NDArray[np.float64] = first[:, 1]
-    spread = float(np.abs(bonus - np.median(bonus)).mean())
-    slope = float(np.polyfit(bonus, paid, 1)[0]) if len(paid) > 2 and spread > 1e-9 else 1.0
-    sign = abs(slope - 1) > 0.02 and abs(slope) > 1e-3
+    moved: NDArray[np.float64] = np.diff(first, axis=0)
+    squares = float(moved[:, 1] @ moved[:, 1])
+    slope = float(moved[:, 0] @ moved[:, 1]) / squares if len(moved) > 1 and squares > 1e-18 else 1.0
+    unsure = float((moved[:, 0] - slope * moved[:, 1]).std()) / max(squares, 1e-300) ** 0.5
+    sign = abs(slope - 1) > max(0.02, 3 * unsure) and abs(slope) > 1e-3
     numbers = f"first steps are paid {slope:.3g} times their bonus"
     return Supposition(
         Cause.CHANGED_AFTER_MATCHING, np.full(len(evidence.episodes), 2 * SIGN if sign else 1.0), numbers, 0
@@ -129,27 +135,51 @@ def _without_bonus(evidence: Evidence) -> list[Supposition]:
     values = np.concatenate([e.shaped for e in episodes])
     inner = np.concatenate([e.shaped[1:-1] for e in episodes])
     kept = 0.6 < np.median(np.abs(missing)) / (np.median(np.abs(first)) or np.inf) < 1.5
-    unpaid = np.mean(np.abs(last) < 0.5 * np.abs(last - missing)) > 0.6
+    kept = kept and bool((first.min() < 0) | (np.mean(missing > 0) > 0.9))
+    # Settlements of several loans are larger than one bonus, as first rows show it, and than what is paid on the way.
+    usual = max(float(np.median(np.abs(rows))) for rows in (first, inner)) if len(inner) >= 50 else np.inf
+    settles = float(np.median(np.abs(last))) > 2 * usual
+    unpaid = not settles and np.mean(np.abs(last) < 0.5 * np.abs(last - missing)) > 0.6
     signs: list[tuple[Cause, float]] = []
     if (values >= 0).all() or (values <= 0).all():
         signs.append((Cause.NEVER_REPAID, 0.005))
     lag = _repaid_after(episodes) if len(inner) >= 50 else 0
+    repaid = bool(lag) or _declines(episodes)
     follows = _together(last, last - missing)
-    if not lag and not follows:
+    if not repaid and not follows and not settles:
         signs.append((Cause.NEVER_REPAID, 0.02))
     if kept:
         signs.append((Cause.LAST_REWARD_KEPT, SIGN))
     elif unpaid:
         signs.append((Cause.UNPAID_END, SIGN))
-    elif lag and not follows:
-        signs.append((Cause.UNPAID_END, 2 * SIGN))
+    elif (repaid or settles) and not follows:
+        signs.append((Cause.CHANGED_AFTER_MATCHING if settles else Cause.UNPAID_END, 2 * SIGN))
+    # What is repaid on the way leaves few loans to the end: more cannot be missing there, so something else is wrong.
+    if lag and np.median(np.abs(missing)) > 3 * (lag + 4) * float(np.quantile(np.abs(values), 0.99)):
+        signs.append((Cause.CHANGED_AFTER_MATCHING, 0.04))
     owed = last - missing
     near = np.abs(missing) < 0.2 * np.abs(owed)
     if near.mean() > 0.5:
         signs.append((Cause.CHANGED_AFTER_MATCHING, 2 * SIGN))
-    if lag and len(episodes) >= 15 and _like_later_rows(first, [e.shaped[lag:-1] for e in episodes]):
-        signs.append((Cause.NEVER_RESET, 0.03))
+    across = _repaid_across(episodes, lag) if lag else False
+    if across or (across is None and len(episodes) >= 15 and _like_later_rows(first, episodes, lag)):
+        signs.append((Cause.NEVER_RESET, 0.02 if across else 0.03))
     return [Supposition(cause, np.full(len(episodes), left)) for cause, left in signs]
+
+
+def _declines(episodes: list[Episode]) -> bool:
+    """Whether later rows are paid far less than first ones, where nothing is owed: then they repay on the way."""
+    first = np.array([e.shaped[0] for e in episodes])
+    later = np.concatenate([e.shaped[DECLINED:-1] for e in episodes])
+    if len(first) < 10 or len(later) < 30:
+        return False
+    unsure = 3 * float(np.hypot(first.std() / len(first) ** 0.5, later.std() / len(later) ** 0.5))
+    mean = float(first.mean())
+    return abs(mean) > unsure and (mean - float(later.mean())) * np.sign(mean) > 0.5 * abs(mean) + unsure
+
+
+DECLINED = 5
+"""Age from which most of a loan that is repaid in many shares is repaid."""
 
 
 def _together(last: np.ndarray, owed: np.ndarray) -> bool:
@@ -159,9 +189,26 @@ def _together(last: np.ndarray, owed: np.ndarray) -> bool:
     return float(np.corrcoef(last, owed)[0, 1]) > 0.4
 
 
-def _like_later_rows(first: np.ndarray, later: list[np.ndarray]) -> bool:
+def _repaid_across(episodes: list[Episode], lag: int) -> bool | None:
+    """Whether first rows repay what was paid `lag` rows earlier, in the episode before; None where that is unclear."""
+    x: list[float] = []
+    y: list[float] = []
+    for e in episodes:
+        if e.paid_before is not None and len(e.paid_before) >= lag:
+            # The last row of the episode before is left out, because it may be a settlement.
+            several = range(min(lag - 1, len(e.shaped) - 1))
+            x += [float(e.paid_before[t - lag]) for t in several]
+            y += [float(e.shaped[t]) for t in several]
+    n = len(x)
+    if n < 30 or np.std(x) == 0 or np.std(y) == 0:
+        return None
+    together = float(np.corrcoef(x, y)[0, 1])
+    return True if together < -max(0.1, 3 / n**0.5) else False if n >= 200 and together > -0.05 else None
+
+
+def _like_later_rows(first: np.ndarray, episodes: list[Episode], lag: int) -> bool:
     """Whether first rows, where nothing should be owed, are paid like later ones, of which repayments are taken off."""
-    rows = np.concatenate(later)
+    rows = np.concatenate([e.shaped[lag:-1] for e in episodes])
     if len(rows) < 50:
         return False
     spread = float(rows.std()) or 1e-300

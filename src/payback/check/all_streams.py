@@ -16,9 +16,18 @@ from payback.check.input_forms import check_flag_dtypes, check_layouts, check_na
 from payback.check.likely_cause import guess_cause
 from payback.check.long_streams import long_streams
 from payback.check.plan import COMPILED, Plan
+from payback.check.purity import check_example
 from payback.check.reward_patterns import episodes, with_events, with_invalid_rows
 from payback.check.rounding import FLOAT64
-from payback.check.short_streams import batch_streams, random_streams, small_streams, wide_range_streams
+from payback.check.short_streams import (
+    batch_streams,
+    gap_streams,
+    large_float32_stream,
+    large_last_streams,
+    random_streams,
+    small_streams,
+    wide_range_streams,
+)
 from payback.check.stream import Stream
 from payback.check.subject import Subject, falls_due_alone, subject_of
 from payback.check.tried import Tried, with_stream
@@ -85,14 +94,19 @@ def _try_small(trials: Trials, first: Subject, single: Subject | None, half: Sub
     """Every third small stream is tried in float32, too, and the plain ones in float16."""
     for k, stream in enumerate(small_streams(seed)):
         trials.hold(examine, first, stream)
-        if single is not None and (k % 3 == 0 or stream.name.startswith("last")):
+        if single is not None and k % 3 == 0:
             trials.hold(examine, single, stream)
         sizes = np.abs(stream.rewards[stream.rewards != 0])
         if half is not None and k % 3 == 1 and len(sizes) and sizes.max() < 10 and len(stream.rewards) < 15:
             trials.hold(examine, half, stream)
-    if first.precision == FLOAT64:
-        for stream in wide_range_streams(seed):
-            trials.hold(examine, first, stream)
+    for stream in large_last_streams(seed):
+        for subject in (first, single):
+            if subject is not None:
+                trials.hold(examine, subject, stream)
+    for stream in (*gap_streams(seed), *(wide_range_streams(seed) if first.precision == FLOAT64 else ())):
+        trials.hold(examine, first, stream)
+    if single is not None:
+        trials.hold(examine, single, large_float32_stream(seed))
 
 
 def _try_forms(trials: Trials, first: Subject, seed: int) -> None:
@@ -100,6 +114,7 @@ def _try_forms(trials: Trials, first: Subject, seed: int) -> None:
     rng = np.random.default_rng([seed, 5])
     plain = episodes("two episodes in each of three environments", rng, [[5, 4], [7, 2], [1, 8]], "normal")
     marked = with_invalid_rows(with_events(plain, rng), rng)
+    trials.hold(check_example, first, plain)
     for stream in (plain, marked):
         trials.hold(check_layouts, first, stream)
         trials.hold(check_flag_dtypes, first, stream)

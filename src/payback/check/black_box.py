@@ -13,8 +13,8 @@ from payback.check.finding import Finding
 from payback.check.laws import TINY, check_zero_sum, worth
 from payback.check.long_streams import long_streams
 from payback.check.plan import Plan
-from payback.check.rounding import FLOAT32, FLOAT64, Precision, first_drift, keeps_float32
-from payback.check.short_streams import random_streams, small_streams, wide_range_streams
+from payback.check.rounding import FLOAT16, FLOAT32, FLOAT64, Precision, first_drift, keeps_float32
+from payback.check.short_streams import large_last_streams, random_streams, small_streams, wide_range_streams
 from payback.check.stream import Stream, episodes_of, one_episode, written
 from payback.check.subject import as_numpy
 from payback.check.tried import Tried, with_stream
@@ -53,14 +53,32 @@ class BlackBox:
 
 def check_function(shape: Shape, gamma: float, plan: Plan, seed: int) -> Tried:
     """Hold a function of one episode's rewards to zero sum, causality and the law; return what was tried."""
-    narrow = keeps_float32(lambda rewards: as_numpy(shape(rewards)))
-    box, tried = BlackBox(shape, gamma, FLOAT32 if narrow else FLOAT64), Tried()
+    precision, tried = _precision(shape), Tried()
+    box, narrow = BlackBox(shape, gamma, precision), precision != FLOAT64
     for law, episodes in ((_examine, _episodes(plan, seed, narrow)), (_examine_sum, _every_length(seed))):
-        for episode in episodes:
+        for episode in filter(_within_float16, episodes) if precision == FLOAT16 else episodes:
             # What is shrunk may have lost its end: an episode always has one.
             hold(lambda stream, ask=law: ask(box, one_episode(stream.rewards[:, 0])), episode, gamma, "float64")
             tried = with_stream(tried, episode, "float64")
     return tried
+
+
+def _precision(shape: Shape) -> Precision:
+    """Return what rounding is forgiven: that of float16 where it answers in float16, of float32 where it keeps that."""
+    try:
+        answer = shape(np.array([0.5, 0.25, 1.0]))
+    except Exception:
+        # What is wrong with it is found, and shown, on the episodes.
+        return FLOAT64
+    if str(getattr(answer, "dtype", "")).rpartition(".")[2] == "float16":
+        return FLOAT16
+    return FLOAT32 if keeps_float32(lambda rewards: as_numpy(shape(rewards))) else FLOAT64
+
+
+def _within_float16(stream: Stream) -> bool:
+    """Whether float16 holds the rewards and what is repaid of them without losing most digits."""
+    sizes = np.abs(stream.rewards[stream.rewards != 0])
+    return len(stream.rewards) < 15 and len(sizes) > 0 and sizes.min() > 1e-2 and sizes.max() < 10
 
 
 def _every_length(seed: int) -> Iterator[Stream]:
@@ -70,7 +88,7 @@ def _every_length(seed: int) -> Iterator[Stream]:
 
 def _episodes(plan: Plan, seed: int, narrow: bool) -> Iterator[Stream]:
     wide = () if narrow else wide_range_streams(seed)
-    for stream in (*small_streams(seed), *random_streams(seed, plan.random), *wide):
+    for stream in (*small_streams(seed), *large_last_streams(seed), *random_streams(seed, plan.random), *wide):
         yield from _cut(stream)
     yield one_episode(np.ones(70), "70 ones")
     yield one_episode(np.cos(np.arange(150.0)), "a wave of 150 steps")

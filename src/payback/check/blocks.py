@@ -11,6 +11,11 @@ from payback.check.subject import Subject
 
 USUAL = (1, 2, 3, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 256, 512, 1000, 1024)
 """Lengths of rollouts that people use; a stream is cut into as many of them as it has steps for."""
+WHOLE: dict[str, list[int]] = {"at once": []}
+SHORT = 60
+"""Streams up to this many steps are looked at in full; of longer ones, some of the steps."""
+MOST = 100
+"""Borders in one way to cut a stream."""
 LONGEST = 5_000
 """Streams beyond this are not cut so, because stepping through them once more takes long."""
 
@@ -22,7 +27,7 @@ def check_blocks(subject: Subject, stream: Stream, run: Run, at_once: bool = Fal
         return  # each new length is compiled anew, which takes as long as all steps of a stream
     way = Way(subject, continuations(B, max(float(np.abs(stream.rewards).max(initial=0)), 1e-30))[1])
     after = way.paid_from(run.states[-1])
-    for how, cuts in ({"at once": []} if at_once else _ways_to_cut(subject, stream)).items():
+    for how, cuts in (WHOLE if at_once else WHOLE | _ways_to_cut(subject, stream)).items():
         block = roll_through(subject, stream, cuts)
         where = first_difference(subject.epsilon, stream, block.shaped, run.shaped)
         if where is not None:
@@ -35,6 +40,17 @@ def check_blocks(subject: Subject, stream: Stream, run: Run, at_once: bool = Fal
             t, b = where
             what = f"the state left by shape_rollout, {how}, goes on otherwise than the one left by stepping"
             raise Finding("rollout", what, stream, T + t, b, then[t, b], after[t, b])
+
+
+def check_block_leaves_state(subject: Subject, stream: Stream, run: Run) -> None:
+    """`shape_rollout` leaves the state that it was given as it was: asked again, it pays the same."""
+    t = len(stream.rewards) // 2
+    rest, state = stream.rows(slice(t, None)), run.states[t]
+    first, again = (roll_through(subject, rest, [], state).shaped for _ in range(2))
+    if not np.array_equal(first, again):
+        n, b = np.argwhere(first != again)[0]
+        what = "asked again with the same state, shape_rollout pays something else: it changes the state it was given"
+        raise Finding("purity", what, stream, t + n, b, again[n, b], first[n, b])
 
 
 def first_difference(
@@ -58,11 +74,13 @@ def _ways_to_cut(subject: Subject, stream: Stream) -> dict[str, list[int]]:
     """Return where blocks begin, by what to call it."""
     T = len(stream.rewards)
     ends = np.flatnonzero(stream.dones.any(axis=1))
-    ways: dict[str, list[int]] = {"at once": []}
-    if not subject.compiled:
-        ways["with borders right after the ends"] = [int(t) + 1 for t in ends if t + 1 < T][:200]
-        ways["with borders right before the last steps"] = [int(t) for t in ends if t > 0][:200]
-        ways["in blocks of 4 steps"] = list(range(3, T, 4))[:200]
-    if not subject.compiled and T <= LONGEST:
-        ways["in blocks of usual lengths"] = [int(t) for t in np.cumsum(USUAL) if t < T]
-    return {how: cuts for how, cuts in ways.items() if cuts or how == "at once"}
+    if subject.compiled:
+        return {}
+    ways = {
+        "with borders right after the ends": [int(t) + 1 for t in ends if t + 1 < T][:MOST],
+        "with borders right before the last steps": [int(t) for t in ends if t > 0][:MOST],
+        "in blocks of 4 steps": list(range(3, T, 4))[:MOST],
+        "with a block of no steps": [T // 2, T // 2] if 8 <= T <= SHORT else [],
+        "in blocks of usual lengths": [int(t) for t in np.cumsum(USUAL) if t < T] if T <= LONGEST else [],
+    }
+    return {how: cuts for how, cuts in ways.items() if cuts}

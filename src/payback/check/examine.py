@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from payback.check.blocks import check_blocks
+from payback.check.blocks import SHORT, check_block_leaves_state, check_blocks
 from payback.check.debt import check_debts, check_owed
 from payback.check.finding import Finding
 from payback.check.invalid_rows import check_invalid_rows
@@ -15,8 +15,6 @@ from payback.check.run_stream import Run, step_through
 from payback.check.stream import Stream, episodes_of
 from payback.check.subject import Subject
 
-SHORT = 60
-"""Streams up to this many steps are looked at in full; of longer ones, some of the steps."""
 DRIFTS = (2_000, 20_000)
 """Streams of as many steps are long enough for rounding to grow, and short enough to be stepped through again."""
 
@@ -37,6 +35,8 @@ def examine(subject: Subject, stream: Stream) -> None:
         if short:
             check_own_memory(subject, stream, run)
         check_blocks(subject, stream, run)
+        if short and not subject.compiled:
+            check_block_leaves_state(subject, stream, run)
     except OverflowError:
         if not subject.precision.may_overflow(subject.gamma, steps, size):
             raise

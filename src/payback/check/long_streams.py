@@ -28,6 +28,9 @@ def long_streams(seed: int) -> Iterator[Stream]:
     yield episodes("episodes about as long as round numbers", rng, near, "normal")
     many = [rng.integers(1, 25, 14).tolist() for _ in range(17)]
     yield with_invalid_rows(episodes("many environments, invalid rows anywhere", rng, many, "normal"), rng)
+    more = [[n for n in range(131, 261) if n % 16 == b] for b in range(16)]
+    yield episodes("episodes of every length from 131 to 260", rng, more, "normal")
+    yield with_events(episodes("an event at every step of a long episode", rng, [[300, 20]], "normal"), rng, share=1.0)
     yield episodes("a thousand episodes", rng, [[1, 2, 1, 3] * 300], "normal")
     yield episodes("a very long episode", rng, [[12_000, 5]], "normal")
     yield episodes("an episode longer than a 16-bit counter", rng, [[33_000, 5]], "negative")

@@ -8,8 +8,8 @@ from typing import Literal
 Effort = Literal["quick", "normal", "thorough"]
 """How much is tried."""
 
-LARGE = (192, 200, 250, 255, 256, 257, 500, 512, 1000, 1024)
-"""Large numbers of environments, round ones and their neighbours."""
+LARGE = tuple(sorted({*range(136, 264, 8), *range(150, 1001, 50), *range(288, 1025, 32), 255, 257, 511, 513, 1000}))
+"""Large numbers of environments: multiples of 8 up to 256, then of 32 and of 50, and neighbours of powers of two."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Plan:
 
 PLANS: dict[Effort, Plan] = {
     "quick": Plan(random=10, batch_sizes=(4, 8, 16, 32, 64), long=5, longest_episode=600),
-    "normal": Plan(random=30, batch_sizes=(*range(4, 131), *LARGE), long=13, longest_episode=1_000),
-    "thorough": Plan(random=600, batch_sizes=(*range(4, 520), *LARGE[-2:], 4096), long=13, longest_episode=10_000),
+    "normal": Plan(random=30, batch_sizes=(*range(4, 131), *LARGE), long=15, longest_episode=1_000),
+    "thorough": Plan(random=600, batch_sizes=(*range(4, 1025), 4096), long=15, longest_episode=10_000),
 }
 """What each effort tries."""
 

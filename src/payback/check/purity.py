@@ -12,6 +12,15 @@ from payback.check.stream import Stream
 from payback.check.subject import Subject, as_numpy
 
 
+def check_example(subject: Subject, stream: Stream) -> None:
+    """`init` leaves the example that it was given as it was."""
+    B: int = stream.rewards.shape[1]
+    example = subject.example_of(B)
+    subject.transform.init(example)
+    if not np.array_equal(as_numpy(example), as_numpy(subject.example_of(B))):
+        raise Finding("purity", "init changes the example it was given: it is the caller's array", stream, 0)
+
+
 def check_asked_again(subject: Subject, stream: Stream, run: Run) -> None:
     """The same state and reward give the same answer, however often and however late they are asked for."""
     for t, state in enumerate(run.states[:-1]):

@@ -67,6 +67,14 @@ def with_events(stream: Stream, rng: np.random.Generator, share: float = 0.3) ->
     return replace(stream, settle=rng.random(stream.dones.shape) < share)
 
 
+def with_gap(stream: Stream, rng: np.random.Generator, at: int, rows: int) -> Stream:
+    """Insert so many invalid rows in a row, in every environment, before step `at`; they hold rewards and ends."""
+    B: int = stream.dones.shape[1]
+    rewards, invalid = rewards_of(rng, "normal", rows, B), np.zeros((rows, B), dtype=bool)
+    gap = Stream(stream.name, rewards, rng.random((rows, B)) < 0.3, invalid)
+    return stream.rows(slice(0, at)).followed_by(gap).followed_by(stream.rows(slice(at, None)))
+
+
 def with_invalid_rows(stream: Stream, rng: np.random.Generator, place: Place = "anywhere") -> Stream:
     """Insert invalid rows, holding rewards and ends that must not count."""
     T, B = len(stream.dones), stream.dones.shape[1]

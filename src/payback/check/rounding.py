@@ -28,6 +28,7 @@ class Precision:
 
 FLOAT64 = Precision(1e-10, float(np.finfo(np.float64).max))
 FLOAT32 = Precision(1e-5, float(np.finfo(np.float32).max))
+FLOAT16 = Precision(80 * float(np.finfo(np.float16).eps), float(np.finfo(np.float16).max))
 
 
 def precision_of(eps: float, largest: float) -> Precision:

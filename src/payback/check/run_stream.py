@@ -45,15 +45,13 @@ def step_through(
     owed = subject.transform.owed if endings and is_match(subject.transform) else None
     update, end_now = subject.transform.update, subject.ending(B)
     rewards: Array = subject.floats(stream.rewards)
-    dones: Any = subject.flags(stream.dones.copy())
-    given = (("valid", stream.valid), ("settle", stream.settle))
-    flags: dict[str, Any] = {name: subject.flags(f) for name, f in given if f is not None}
+    dones, flags = _own_flags(subject, stream)
     for t in range(T):
         states.append(state if keep is True or t in keep else None)
         if endings:
             ended[t] = end_now(state)
         if owed is not None:
-            debts[t] = as_numpy(owed(state))
+            debts[t] = _told(owed(state), stream, t)
         state, shaped = update(state, rewards[t], dones[t], **{name: f[t] for name, f in flags.items()})
         if tuple(np.shape(shaped)) != (B,):
             what = f"update returned an array of shape {np.shape(shaped)} for {B} environments; one step has one each"
@@ -61,7 +59,7 @@ def step_through(
         copies[t] = shaped if type(shaped) is np.ndarray else as_numpy(shaped)
         answers.append(shaped)
     states.append(state)
-    _inputs_unchanged(stream, as_numpy(rewards), as_numpy(dones), as_numpy(subject.floats(stream.rewards)))
+    _inputs_unchanged(subject, stream, rewards, {"dones": dones, **flags})
     for t in range(0, T, max(1, T // 50)):
         if not np.array_equal(as_numpy(answers[t]), copies[t], equal_nan=True):
             what = f"what was paid at step {t} is changed by later steps: update returns memory that it uses again"
@@ -69,7 +67,7 @@ def step_through(
     if endings:
         ended[T] = end_now(state)
     if owed is not None:
-        debts[T] = as_numpy(owed(state))
+        debts[T] = _told(owed(state), stream, T)
     return Run(copies, states, ended if endings else None, None if owed is None else debts)
 
 
@@ -92,24 +90,47 @@ class Way:
         return np.array(shaped)
 
 
-def roll_through(subject: Subject, stream: Stream, cuts: list[int]) -> Run:
+def roll_through(subject: Subject, stream: Stream, cuts: list[int], state: State | None = None) -> Run:
     """Shape the stream in blocks, as rollouts that begin at 0 and at each of the `cuts`."""
     T, B = stream.rewards.shape
-    state, shaped = subject.init(B), np.empty((T, B))
+    state, shaped = subject.init(B) if state is None else state, np.empty((T, B))
     for first, last in pairwise([0, *cuts, T]):
         block = stream.rows(slice(first, last))
-        valid, settle = subject.flags(block.valid), subject.flags(block.settle)
-        rewards, dones = subject.floats(block.rewards), subject.flags(block.dones)
+        rewards: Any = subject.floats(block.rewards)
+        dones, flags = _own_flags(subject, block)
         if subject.compiled:
             rewards = subject.xp.asarray(rewards)
-        state, paid = shape_rollout(subject.transform, state, rewards, dones, valid, settle)
+        state, paid = shape_rollout(subject.transform, state, rewards, dones, **flags)
         shaped[first:last] = as_numpy(paid)
+        _inputs_unchanged(subject, block, rewards, {"dones": dones, **flags})
+        if not subject.compiled:
+            # Rollout buffers are filled again: whoever keeps a part of one instead of a copy loses it here.
+            rewards[:] = -7
     return Run(shaped, [state])
 
 
-def _inputs_unchanged(stream: Stream, rewards: np.ndarray, dones: np.ndarray, given: np.ndarray) -> None:
-    changed = ~((rewards == given) | np.isnan(given)) | (dones != stream.dones)
+def _own_flags(subject: Subject, stream: Stream) -> tuple[Any, dict[str, Any]]:
+    """Return the ends, and the other flags that the stream has, in memory of their own."""
+    given = (("valid", stream.valid), ("settle", stream.settle))
+    return subject.flags(stream.dones.copy()), {name: subject.flags(f.copy()) for name, f in given if f is not None}
+
+
+def _told(debt: Array, stream: Stream, t: int) -> np.ndarray:
+    """Return what `owed` tells, (B,)."""
+    B: int = stream.rewards.shape[1]
+    if tuple(np.shape(debt)) != (B,):
+        what = f"owed returned an array of shape {np.shape(debt)} for {B} environments; each has one debt"
+        raise Finding("shape", what, stream.rows(slice(0, max(t, 1))), t)
+    return as_numpy(debt)
+
+
+def _inputs_unchanged(subject: Subject, stream: Stream, rewards: Array, flags: dict[str, Any]) -> None:
+    """Hold the shaper to leaving the arrays that it was given as they were."""
+    given = as_numpy(subject.floats(stream.rewards))
+    changed = ~((as_numpy(rewards) == given) | np.isnan(given))
+    for name, now in flags.items():
+        changed |= as_numpy(now) != getattr(stream, name)
     if changed.any():
         t = int(np.argwhere(changed)[0, 0])
-        what = f"update changes the rewards or flags it was given, at step {t}: others still need them"
+        what = f"it changes the rewards or flags it was given, at step {t}: others still need them"
         raise Finding("purity", what, stream, t)

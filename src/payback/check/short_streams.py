@@ -7,7 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from payback.check.reward_patterns import Place, episodes, rewards_of, with_events, with_invalid_rows, with_large_last
+from payback.check.reward_patterns import (
+    Place,
+    episodes,
+    rewards_of,
+    with_events,
+    with_gap,
+    with_invalid_rows,
+    with_large_last,
+)
 from payback.check.stream import Stream
 
 PLACES: tuple[Place, ...] = ("after every end", "at the start", "anywhere")
@@ -35,10 +43,6 @@ def small_streams(seed: int) -> Iterator[Stream]:
     yield episodes("whole numbers", rng, [[40, 17], [30, 27]], "whole")
     yield episodes("tenths", rng, [[40, 17], [30, 27]], "tenths")
     yield episodes("a small environment beside large ones", rng, [[5, 6], [4, 7], [11]], "apart")
-    last = episodes("last rewards that are a thousand times larger", rng, [[2, 4, 5], [7, 3, 1]], "normal")
-    yield with_large_last(last, 1e3)
-    last = episodes("last rewards that are a million times larger", rng, [[3, 5], [6, 2]], "normal")
-    yield with_large_last(last, 1e6)
     marked = episodes("all rows marked as valid, none as events", rng, [[4, 1, 6], [5, 6]], "normal")
     yield replace(marked, valid=np.ones_like(marked.dones), settle=np.zeros_like(marked.dones))
     for place in PLACES:
@@ -51,6 +55,29 @@ def small_streams(seed: int) -> Iterator[Stream]:
     yield with_events(episodes("events", rng, [[7, 2, 5], [3, 8, 3]], "drifting"), rng)
     both = with_events(episodes("events, and invalid rows anywhere", rng, [[9, 5]] * 2, "normal"), rng)
     yield with_invalid_rows(both, rng)
+
+
+def large_last_streams(seed: int) -> Iterator[Stream]:
+    """Yield streams whose last rewards are large: where they are subtracted again, they take digits of the debt."""
+    rng = np.random.default_rng([seed, 7])
+    last = episodes("last rewards that are a thousand times larger", rng, [[2, 4, 5], [7, 3, 1]], "normal")
+    yield with_large_last(last, 1e3)
+    last = episodes("last rewards that are a million times larger", rng, [[3, 5], [6, 2]], "normal")
+    yield with_large_last(last, 1e6)
+
+
+def gap_streams(seed: int) -> Iterator[Stream]:
+    """Yield streams with many invalid rows in a row, in mid-episode and before the first step."""
+    rng = np.random.default_rng([seed, 8])
+    plain = episodes("50 invalid rows in a row", rng, [[9, 4], [6, 7]], "normal")
+    yield with_gap(plain, rng, at=4, rows=50)
+    yield with_gap(plain, rng, at=0, rows=50)
+
+
+def large_float32_stream(seed: int) -> Stream:
+    """Return rewards that are about as large as float32 can repay."""
+    plain = episodes("rewards of about 1e+31", np.random.default_rng([seed, 9]), [[6, 1, 5], [12]], "normal")
+    return replace(plain, rewards=(1e31 * plain.rewards).astype(np.float32).astype(np.float64))
 
 
 def wide_range_streams(seed: int) -> Iterator[Stream]:

@@ -55,8 +55,15 @@ class Subject:
     def init(self, B: int) -> State:
         """Return a new state for B environments."""
         # An example gives shape, dtype and device only; a transform that keeps its values keeps these.
-        example = constant(self.xp, np.arange(1.0, B + 1), self.example)
-        return self.transform.init(example)
+        example = self.example_of(B)
+        state = self.transform.init(example)
+        if not self.compiled:
+            example[:] = -7  # the caller's array, and often its first rewards: a state holds a copy or nothing of it
+        return state
+
+    def example_of(self, B: int) -> Any:
+        """Return an example for B environments, in memory of its own."""
+        return constant(self.xp, np.arange(1.0, B + 1), self.example)
 
     def ending(self, B: int) -> Callable[[State], np.ndarray]:
         """Return a function: what is paid, (B,), if all episodes end now, with no reward of their last step."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any
+from typing import Any, cast
 
 import array_api_compat
 import numpy as np
@@ -86,11 +86,21 @@ def running_zero(example: Array, dtype: Any) -> Array:
     return xp.zeros((), dtype=dtype, **place)
 
 
+def cast_to(xp: Any, x: Array, dtype: Any) -> Array:
+    """Return `x` in another dtype; not `xp.astype`, which NumPy has only from 2.1 on."""
+    return np.asarray(x, dtype=dtype) if xp is np else xp.astype(x, dtype)
+
+
+def plain(value: Any) -> Any:
+    """Return a NumPy number as the Python number that it reads as; anything else as it is."""
+    return cast(Any, value).item() if isinstance(value, np.generic) else value
+
+
 def as_floats(xp: Any, x: Array, dtype: Any) -> Array:
     """Return integers as `dtype`; floats stay as they are."""
     if x.dtype == dtype:
         return x
-    return xp.astype(x, dtype) if not _is_floating(xp, x) else x
+    return x if _is_floating(xp, x) else cast_to(xp, x, dtype)
 
 
 def constant(xp: Any, values: np.ndarray, like: Array, dtype: Any = None) -> Array:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import is_jax_namespace
 
-from payback.core.arrays import Array, namespace, running_zero, sum_of, wide_dtype
+from payback.core.arrays import Array, cast_to, namespace, plain, running_zero, sum_of, wide_dtype
 from payback.core.transform import Door, RewardTransform
-from payback.core.validate import OWN, read_horizon, read_state
+from payback.core.validate import read_fade, read_horizon, read_state
 
 
 class CenterState(NamedTuple):
@@ -56,22 +56,20 @@ def center(horizon: float | None = None) -> RewardTransform:
 
     def fit(state: CenterState) -> None:
         read_state("center", state, CenterState)
-        kept: Any = state.fade
-        if isinstance(kept, (np.ndarray, np.generic)) and float(cast(Any, kept)) != fade:
-            raise ValueError(f"center was given the state of a mean with another horizon; {OWN}")
+        read_fade("center", state.fade, fade)
 
     def step(
         xp: Any, state: CenterState, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
     ) -> tuple[CenterState, Array]:
         wide = state.mean.dtype
-        mean = state.mean if reward.dtype == wide else _cast(xp, state.mean, reward.dtype)
+        mean = state.mean if reward.dtype == wide else cast_to(xp, state.mean, reward.dtype)
         shaped, seen = reward - mean, reward.size if xp is np else math.prod(reward.shape)
         if valid is not None:
             shaped, seen = xp.where(valid, shaped, 0.0), xp.sum(valid)
         excess = sum_of(shaped) if xp is np else xp.sum(shaped, dtype=wide)
         if reward.dtype != wide:
             # Σ (F − F̄) in the wide dtype, although F̄ was rounded to the reward's before it was subtracted.
-            excess = excess + seen * (_cast(xp, mean, wide) - state.mean)
+            excess = excess + seen * (cast_to(xp, mean, wide) - state.mean)
         count = _add(state.count, seen)
         weight = count * state.fade if fade == 1 else state.weight * state.fade**seen + seen
         # Before the first valid reward there is no weight, and nothing to divide.
@@ -91,7 +89,7 @@ def center(horizon: float | None = None) -> RewardTransform:
         count = state.count + seen.sum()
         return CenterState(count, weights[-1], means[-1], np.float64(0), state.fade, state.merges), shaped
 
-    call = f"center({'' if horizon is None else f'horizon={horizon!r}'})"
+    call = f"center({'' if horizon is None else f'horizon={plain(horizon)!r}'})"
     return RewardTransform(init, Door("center", fit, step), _block=block, _call=call)
 
 
@@ -167,7 +165,3 @@ def _add(count: Array, seen: Array) -> Array:
 
 def _whole_dtype(xp: Any) -> Any:
     return xp.uint32 if is_jax_namespace(xp) and wide_dtype(xp) == xp.float32 else xp.int64
-
-
-def _cast(xp: Any, x: Array, dtype: Any) -> Array:
-    return np.asarray(x, dtype=dtype) if xp is np else xp.astype(x, dtype)

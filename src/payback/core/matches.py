@@ -151,7 +151,8 @@ def match_from_ages(gamma: float, shares: Sequence[float] | np.ndarray) -> Match
             "their sum"
         )
     last = int(np.flatnonzero(parts)[-1]) + 1
-    return match_at_ages("match_from_ages", gamma, parts[:last], f"match_from_ages(gamma={gamma!r}, shares={shares!r})")
+    call = f"match_from_ages(gamma={gamma!r}, shares={parts.tolist()})"
+    return match_at_ages("match_from_ages", gamma, parts[:last], call)
 
 
 def match_geometric(gamma: float, rate: float) -> Match:

@@ -28,7 +28,8 @@ def pbim(gamma: float, *, center: bool | RewardTransform = True) -> Match:
     [2.]
     [-8.]
     """
-    return _centered(center, match_at_end(gamma), f"pbim(gamma={gamma!r}")
+    match = match_at_end(gamma)
+    return _centered(center, match, f"pbim(gamma={match.gamma!r}")
 
 
 def grm(gamma: float, delay: int, *, center: bool | RewardTransform = True) -> Match:
@@ -48,7 +49,8 @@ def grm(gamma: float, delay: int, *, center: bool | RewardTransform = True) -> M
     [1.]
     [-6.]
     """
-    return _centered(center, match_after(gamma, delay), f"grm(gamma={gamma!r}, delay={delay!r}")
+    match = match_after(gamma, delay)  # which says what is wrong with γ or the delay
+    return _centered(center, match, f"grm(gamma={match.gamma!r}, delay={int(delay)}")
 
 
 def _centered(center: bool | RewardTransform, match: Match, call: str) -> Match:

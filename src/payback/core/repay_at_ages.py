@@ -21,7 +21,7 @@ from array_api_compat import is_jax_namespace
 from payback.core.arrays import Array, constant, float_dtype, namespace, wide_dtype
 from payback.core.block_rows import accumulate, invalid_only_between_episodes, split_by_row
 from payback.core.repay_at_ages_jax import UNROLL, countdown_block, unrolled_block
-from payback.core.transform import Door, Fit, Match
+from payback.core.transform import Door, Fit, Match, Schedule
 from payback.core.validate import OWN, read_state, read_terms
 
 FEW = 8
@@ -40,7 +40,7 @@ class AgesState(NamedTuple):
 def match_at_ages(name: str, gamma: float, shares: np.ndarray, call: str) -> Match:
     """Repay the share `shares[k−1]` of each loan at age k, and all that is left at the last step."""
     W, terms = len(shares), np.concatenate(([gamma], shares))
-    with np.errstate(over="ignore"):  # init refuses what overflows, once it knows the dtype
+    with np.errstate(over="ignore", invalid="ignore"):  # init refuses what overflows, once it knows the dtype
         interest = gamma ** -np.arange(1.0, W + 1)
         due_and_rest = np.stack((interest * shares, interest * np.cumsum(shares[::-1])[::-1]))
     due_of, rest_of = due_and_rest
@@ -115,6 +115,7 @@ def match_at_ages(name: str, gamma: float, shares: np.ndarray, call: str) -> Mat
         owed=owed,
         drop=drop,
         falls_due_alone=True,
+        _schedule=Schedule(np.concatenate(([0.0 if W else 1.0], shares))),
         _block=block,
         _call=call,
     )

@@ -16,7 +16,7 @@ import numpy as np
 from payback.core.arrays import Array, can_look, constant, first_not_finite, float_dtype, namespace, wide_dtype
 from payback.core.block_rows import accumulate, invalid_only_between_episodes
 from payback.core.errors import InterestWarning
-from payback.core.transform import Door, Fit, Match
+from payback.core.transform import Door, Fit, Match, Schedule
 from payback.core.validate import place_of, read_state, read_terms
 
 LONG_EPISODE = 10_000
@@ -105,7 +105,14 @@ def match_at_once(name: str, gamma: float, kind: type[AtEndState] | type[WhenSta
             return kind(debt.astype(rewards.dtype), np.zeros_like(state.age), state.terms), shaped
 
     return Match(
-        init, Door(name, fit, step), gamma=gamma, owed=owed, drop=drop, _block=block, _call=f"{name}(gamma={gamma!r})"
+        init,
+        Door(name, fit, step),
+        gamma=gamma,
+        owed=owed,
+        drop=drop,
+        _schedule=Schedule(np.zeros(1)),
+        _block=block,
+        _call=f"{name}(gamma={gamma!r})",
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from payback.core.arrays import Array, constant, float_dtype, namespace, wide_dtype
 from payback.core.block_rows import invalid_only_between_episodes, split_by_row
-from payback.core.transform import Door, Fit, Match
+from payback.core.transform import Door, Fit, Match, Schedule
 from payback.core.validate import read_state, read_terms
 
 
@@ -70,6 +70,7 @@ def match_geometrically(name: str, gamma: float, rate: float) -> Match:
         owed=owed,
         drop=drop,
         falls_due_alone=alone,
+        _schedule=Schedule(np.array([0.0, 1 - rate]), rate),
         _block=block,
         _call=call,
     )

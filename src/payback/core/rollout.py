@@ -29,8 +29,9 @@ def shape_rollout(
 
         for t in range(T):  state, shaped[t] = update(state, rewards[t], dones[t], valid[t], settle[t])
 
-    Episodes may end anywhere; the returned state goes into the next rollout. All arrays are (T, B). NumPy and CPU Torch
-    blocks take fast forms; JAX blocks are scanned or fused, under `jit` or not.
+    Episodes may end anywhere; the returned state goes into the next rollout. All arrays are (T, B), or (T,) for one
+    environment whose state was made for (), as under `jax.vmap`. NumPy and CPU Torch blocks take fast forms; JAX blocks
+    are scanned or fused, under `jit` or not.
 
     >>> import numpy as np, payback
     >>> shaping = payback.grm(0.5, delay=1, center=False)
@@ -41,7 +42,7 @@ def shape_rollout(
     """
     xp = namespace(rewards)
     state, shaped = _shape(xp, transform, state, _read_block(xp, transform, state, rewards, dones, valid, settle))
-    refuse_overflow(xp, "shape_rollout", shaped)
+    refuse_overflow(xp, "shape_rollout", shaped.reshape(shaped.shape[0], -1))
     return state, shaped
 
 
@@ -55,7 +56,7 @@ def _shape(xp: Any, transform: RewardTransform, state: State, block: Read) -> tu
             part_state, rewards = _shape(xp, part, part_state, (rewards, dones, valid, settle))
             states.append(part_state)
         return tuple(states), rewards
-    if transform._block is not None:
+    if transform._block is not None and block[0].ndim == 2:
         # CPU Torch and NumPy share memory, so Torch takes NumPy's fast forms.
         on_cpu = is_torch_namespace(xp) and block[0].device.type == "cpu"
         whole = (state, *block)
@@ -90,11 +91,11 @@ def _read_block(
     settle: Array | None,
 ) -> Read:
     """Return floats and booleans of one (T, B) shape that the state fits; invalid rows hold nothing."""
-    if rewards.ndim != 2:
+    fit = fit_of(transform, state)
+    if rewards.ndim != 2 and (rewards.ndim != 1 or fit is None or len(fit[1])):
         raise ValueError(
             f"shape_rollout needs rewards of shape (T, B), got {tuple(rewards.shape)}; one environment is (T, 1)"
         )
-    fit = fit_of(transform, state)
     xp = namespace(rewards) if fit is None else namespace(rewards, fit[0])
     rewards = as_floats(xp, detached(rewards), float_dtype(xp, rewards) if fit is None else fit[0].dtype)
     if fit is not None:
@@ -105,7 +106,7 @@ def _read_block(
     if valid is not None:
         rewards, dones = xp.where(valid, rewards, 0.0), dones & valid
         settle = None if settle is None else settle & valid
-    refuse_not_finite(xp, "shape_rollout", rewards)
+    refuse_not_finite(xp, "shape_rollout", rewards.reshape(rewards.shape[0], -1))
     return rewards, dones, valid, settle
 
 

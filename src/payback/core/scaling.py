@@ -7,9 +7,9 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, NamedTuple
 
-from payback.core.arrays import Array, namespace, running_zero, wide_dtype
+from payback.core.arrays import Array, cast_to, namespace, plain, running_zero, wide_dtype
 from payback.core.transform import Door, RewardTransform, State
-from payback.core.validate import read_horizon, read_state
+from payback.core.validate import read_fade, read_horizon, read_state, refuse_made
 
 
 def scale(c: float) -> RewardTransform:
@@ -22,7 +22,7 @@ def scale(c: float) -> RewardTransform:
     if not isinstance(c, Real) or not math.isfinite(c):
         raise ValueError(f"scale needs a finite number, got {c!r}")
     constant = float(c)
-    return _memoryless("scale", lambda xp, reward: reward * constant, f"scale({c!r})", constant)
+    return _memoryless("scale", lambda xp, reward: reward * constant, f"scale({plain(c)!r})", constant)
 
 
 def clip(low: float, high: float) -> RewardTransform:
@@ -35,7 +35,9 @@ def clip(low: float, high: float) -> RewardTransform:
     if not (isinstance(low, Real) and isinstance(high, Real) and low <= high):
         raise ValueError(f"clip needs low ≤ high, got {low!r} and {high!r}")
     least, most = float(low), float(high)
-    return _memoryless("clip", lambda xp, reward: xp.clip(reward, least, most), f"clip({low!r}, {high!r})")
+    return _memoryless(
+        "clip", lambda xp, reward: xp.clip(reward, least, most), f"clip({plain(low)!r}, {plain(high)!r})"
+    )
 
 
 def stateless(f: Callable[[Any], Any]) -> RewardTransform:
@@ -57,6 +59,8 @@ def stateless(f: Callable[[Any], Any]) -> RewardTransform:
                 f"stateless: the function returned shape {getattr(shaped, 'shape', None)} for rewards of shape "
                 f"{tuple(reward.shape)}; it must return one number per reward"
             )
+        shaped = shaped if shaped.dtype == reward.dtype else cast_to(xp, shaped, reward.dtype)
+        refuse_made(xp, "stateless", shaped)
         return shaped
 
     return _memoryless("stateless", apply, f"stateless({getattr(f, '__name__', f)})")
@@ -103,13 +107,15 @@ def scale_by_rms(horizon: float | None = None) -> RewardTransform:
         rms = xp.where(state.squares > 0, xp.sqrt(state.squares / xp.where(state.weight > 0, state.weight, 1.0)), 1.0)
         seen = xp.asarray(math.prod(reward.shape) if valid is None else xp.sum(valid), dtype=wide)
         kept = 1.0 if fade == 1 else state.fade**seen
-        squares = kept * state.squares + xp.sum(reward * reward, dtype=wide)
-        return RmsState(kept * state.weight + seen, squares, state.fade), reward / xp.astype(rms, reward.dtype)
+        # Squared in the wide dtype, because the square of a large float32 reward overflows its own.
+        squares = kept * state.squares + xp.sum(cast_to(xp, reward, wide) ** 2)
+        return RmsState(kept * state.weight + seen, squares, state.fade), reward / cast_to(xp, rms, reward.dtype)
 
     def fit(state: State) -> None:
         read_state("scale_by_rms", state, RmsState)
+        read_fade("scale_by_rms", state.fade, fade)
 
-    call = f"scale_by_rms({'' if horizon is None else f'horizon={horizon!r}'})"
+    call = f"scale_by_rms({'' if horizon is None else f'horizon={plain(horizon)!r}'})"
     return RewardTransform(init, Door("scale_by_rms", fit, step), _call=call)
 
 

@@ -119,13 +119,13 @@ def _foreign(outline: Any) -> str | None:
     return next((name for item in outline.get("items", ()) if (name := _foreign(item))), None)
 
 
-def _difference(outline: Any, arrays: dict[str, np.ndarray], like: Any, place: str) -> str | None:
-    """Say in what a stored state differs from an example; None if it fits."""
+def _difference(outline: Any, arrays: dict[str, np.ndarray], like: Any, place: str, fixed: bool = False) -> str | None:
+    """Say in what a stored state differs from an example, in its values too if they are `fixed`; None if it fits."""
     if outline["kind"] == "array":
         stored, own = arrays[outline["name"]], _describe(like, kept := {})
         if own["kind"] != "array" or kept["a0"].shape != stored.shape:
             return f"{place} is an array of shape {stored.shape} there and {getattr(like, 'shape', like)} here"
-        if place.endswith(".terms") and not np.array_equal(kept["a0"].astype(stored.dtype), stored):
+        if fixed and not np.array_equal(kept["a0"].astype(stored.dtype), stored):
             return f"its terms (γ and the shares) are {stored.tolist()} there and {kept['a0'].tolist()} here"
         return None
     if outline["kind"] == "plain":
@@ -136,7 +136,8 @@ def _difference(outline: Any, arrays: dict[str, np.ndarray], like: Any, place: s
         return f"{place} is a {outline['kind']} of {len(outline['items'])} there and a {kind} here"
     names = outline.get("fields") or outline.get("keys") or range(len(items))
     pairs = zip(names, outline["items"], items, strict=True)
-    found = (_difference(part, arrays, other, f"{place}.{name}") for name, part, other in pairs)
+    terms = kind in OURS and "terms"
+    found = (_difference(part, arrays, other, f"{place}.{name}", name == terms) for name, part, other in pairs)
     return next((difference for difference in found if difference), None)
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from payback.core.arrays import Array, namespace
-from payback.core.validate import read_flags, read_gamma, read_step, refuse_overflow
+from payback.core.validate import read_flags, read_gamma, read_step, refuse_made, refuse_overflow
 
 State = Any
 """A transform's state: a NamedTuple of arrays, or a tuple of states for a chain."""
@@ -74,6 +74,15 @@ Block = Callable[[State, Array, Array, Array | None, Array | None], Any]
 """(state, rewards, dones, valid, settle) → (state, shaped) for a read (T, B) block; NotImplemented: step through it."""
 Fit = tuple[Array, tuple[int, ...]]
 """An array of the state, whose library and dtype rewards must have, and their shape."""
+
+
+class Schedule(NamedTuple):
+    """m_k, the share of a loan that is repaid at age k while its episode goes on; what is left is due at the end."""
+
+    shares: np.ndarray
+    """(n,) m_0 … m_{n−1}."""
+    fade: float = 0.0
+    """Each later share over the one before it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,6 +145,8 @@ class Match(RewardTransform):
     """(state, where) → the state without the debt of the environments `where`."""
     falls_due_alone: bool = field(default=False)
     """Whether each loan falls due after a bounded time, whenever the episode ends; `on_truncation="carry"` needs it."""
+    _schedule: Schedule | None = field(default=None, compare=False)
+    """When a loan is repaid, where that is known; `felt_share` feeds the others one loan."""
 
     def __post_init__(self) -> None:
         """Refuse a match whose γ, debt or reset could not be used."""
@@ -176,7 +187,9 @@ def raw_step(transform: RewardTransform) -> Step:
         xp: Any, state: State, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
     ) -> tuple[State, Array]:
         ends: Any = xp.zeros_like(reward, dtype=bool) if done is None else done
-        return update(state, reward, ends, valid, settle)
+        state, shaped = update(state, reward, ends, valid, settle)
+        refuse_made(xp, repr(transform), shaped)
+        return state, shaped
 
     return step
 

@@ -9,7 +9,16 @@ from typing import Any, cast
 import numpy as np
 from array_api_compat import is_torch_array
 
-from payback.core.arrays import Array, all_finite, as_floats, can_look, first_not_finite, float_dtype, namespace
+from payback.core.arrays import (
+    Array,
+    all_finite,
+    as_floats,
+    can_look,
+    cast_to,
+    first_not_finite,
+    float_dtype,
+    namespace,
+)
 
 OWN = "use the state that this transform's init or update returned"
 
@@ -19,6 +28,13 @@ def read_gamma(gamma: Any) -> float:
     if not isinstance(gamma, Real) or not 0 < float(gamma) <= 1:
         raise ValueError(f"gamma must lie in (0, 1], got {gamma!r}; use the learner's own discount")
     return float(gamma)
+
+
+def read_share(name: str, value: Any) -> float:
+    """Return a number of [0, 1]."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) <= 1:
+        raise ValueError(f"{name} must lie in [0, 1], got {value!r}")
+    return float(value)
 
 
 def read_count(name: str, value: Any, least: int) -> int:
@@ -39,6 +55,12 @@ def read_horizon(horizon: Any) -> float:
     if not isinstance(horizon, Real) or isinstance(horizon, bool) or not float(horizon) > 1:
         raise ValueError(f"horizon must be more than 1 reward, or None for the mean of all, got {horizon!r}")
     return 1 - 1 / float(horizon)
+
+
+def read_fade(name: str, found: Array, fade: float) -> None:
+    """Refuse a state whose mean was taken with another horizon, where values may be looked at."""
+    if isinstance(found, (np.ndarray, np.generic)) and float(cast(Any, found)) != fade:
+        raise ValueError(f"{name} was given the state of a mean with another horizon; {OWN}")
 
 
 def read_state(name: str, state: Any, kind: type) -> None:
@@ -112,7 +134,7 @@ def read_flags(name: str, what: str, flags: Array, like: Array) -> Array:
         odd = np.asarray(flags)[~np.isin(np.asarray(flags), (0, 1))]
         if odd.size:
             raise ValueError(f"{name}: {what} holds {odd.flat[0]}, which is neither 0 nor 1; give booleans")
-    return xp.astype(flags, boolean)
+    return cast_to(xp, flags, boolean)
 
 
 def fits(name: str, fit: tuple[Array, tuple[int, ...]], rewards: Array) -> None:
@@ -147,6 +169,16 @@ def refuse_not_finite(xp: Any, name: str, reward: Array) -> None:
         f"{name}: the reward of {place_of(where)} is {float(reward[where])}; "
         f"fix the intrinsic reward before it is shaped (no state was changed)"
     )
+
+
+def refuse_made(xp: Any, name: str, shaped: Array) -> None:
+    """Raise where code of the caller's makes NaN or infinity of a finite reward, before it enters another's state."""
+    where = first_not_finite(xp, shaped) if can_look(xp, shaped) else None
+    if where is not None:
+        raise ValueError(
+            f"{name} made {float(shaped[where])} of the reward of {place_of(where)}; let it return finite numbers "
+            "(no state was changed)"
+        )
 
 
 def refuse_overflow(xp: Any, name: str, shaped: Array) -> None:

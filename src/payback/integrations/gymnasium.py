@@ -127,7 +127,8 @@ class ShapeVectorReward(VectorWrapper):
 
     def close(self, **kwargs: Any) -> None:
         """Close the environments, and write what is left of the log."""
-        self.ledger.close()
+        if "ledger" in vars(self):  # Gymnasium also closes what it deletes: here a wrapper whose arguments were refused
+            self.ledger.close()
         super().close(**kwargs)
 
     def _ask(

@@ -1,10 +1,30 @@
 """A sentence that has been decided: what is stored, printed and counted."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Verdict = Literal["holds", "does not hold", "undecided"]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Hold what was measured of one cell, as a small chart draws it."""
+
+    measure: str
+    """What was measured."""
+    setting: str
+    """The setting in words, "" if there is none."""
+    scheme: str
+    mean: float
+    low: float
+    """The lower end of the 95 % interval over seeds."""
+    high: float
+    seeds: int
+    never: int = 0
+    """In how many seeds it did not get there."""
+    paper: float | None = None
+    """What the paper prints for the same cell, None if it prints nothing."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +47,8 @@ class Claim:
     """The ablation on whose runs it is decided; None for the experiment as the paper has it."""
     question: str | None = None
     """The name of the question of ours it belongs to, e.g. "other-matchings"; None if the paper states it."""
+    figures: tuple[Figure, ...] = ()
+    """What was measured of each cell it is about; () where the rule has no measure of cells."""
 
     @property
     def plain(self) -> bool:
@@ -65,7 +87,22 @@ def read_claim(stored: Mapping[str, Any]) -> Claim:
     >>> (read_claim(old).ablation, read_claim(old).sentence)
     ('wide-rnd', 'IM is slow.')
     """
+    stored = {**stored, "figures": tuple(Figure(**figure) for figure in stored.get("figures", ()))}
     label, _, sentence = stored["sentence"].partition(": ")
     if "ablation" in stored or label not in _LABELLED:
         return Claim(**stored)
     return Claim(**{**stored, "sentence": sentence, _LABELLED[label]: label})
+
+
+def stored_claim(claim: Claim) -> dict[str, Any]:
+    """Return what a summary.json keeps of a claim; a figure's fields are left out where they say nothing.
+
+    >>> stored_claim(Claim("", "", "", "", "holds", figures=(Figure("N̄", "", "im", 1.0, 1.0, 1.0, 3),)))["figures"]
+    [{'measure': 'N̄', 'setting': '', 'scheme': 'im', 'mean': 1.0, 'low': 1.0, 'high': 1.0, 'seeds': 3}]
+    """
+    stored = asdict(claim)
+    stored["figures"] = [
+        {name: value for name, value in figure.items() if value is not None and (name, value) != ("never", 0)}
+        for figure in stored["figures"]
+    ]
+    return stored

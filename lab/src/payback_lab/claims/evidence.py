@@ -52,6 +52,10 @@ class Measure:
     """How many are shown behind the point; None: as many as the size of the number asks for."""
     never: Callable[[Result], bool] = lambda run: False
     """Whether a run did not get there, so that its number only stands for the length of its training."""
+    label: str = ""
+    """What it is called above a chart; "" for its title."""
+    paper: Callable[[Cell], float | None] = lambda cell: None
+    """What the paper prints for a cell, None if nothing."""
 
 
 def of_figure(name: str) -> Callable[[Evidence, Cell], np.ndarray]:

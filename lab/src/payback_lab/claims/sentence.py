@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from typing import Concatenate, ParamSpec
 
 from payback_lab.claims.claim import Claim, Verdict
-from payback_lab.claims.evidence import Cell, Evidence, gather
+from payback_lab.claims.evidence import Cell, Evidence, Measure, gather
+from payback_lab.claims.figures import figures_of
+from payback_lab.claims.power import said_needed, seeds_needed
 from payback_lab.running.plan import Result
 
 FEWEST = 3
@@ -18,8 +20,40 @@ P = ParamSpec("P")
 
 
 def rule(decide: Callable[Concatenate[Evidence, P], Decision]) -> Callable[P, Rule]:
-    """Make a rule of a function that decides: called without the evidence, it returns what waits for it."""
-    return lambda *args, **kwargs: lambda evidence: decide(evidence, *args, **kwargs)
+    """Make a rule of a function that decides: called without the evidence, it returns what waits for it.
+
+    The rule knows which measures it was given, itself or in its parts, so that their figures can be drawn.
+    """
+
+    def made(*args: P.args, **kwargs: P.kwargs) -> Rule:
+        given = (*args, *kwargs.values())
+        own = (given_measure for given_measure in given if isinstance(given_measure, Measure))
+        inner = (measure for part in given for measure in measures_of(part))
+        return MeasuringRule(lambda evidence: decide(evidence, *args, **kwargs), tuple(dict.fromkeys((*own, *inner))))
+
+    return made
+
+
+@dataclass(frozen=True)
+class MeasuringRule:
+    """Hold a rule and what it measures."""
+
+    decide: Rule
+    measures: tuple[Measure, ...]
+
+    def __call__(self, evidence: Evidence) -> Decision:
+        """Decide."""
+        return self.decide(evidence)
+
+
+def measures_of(found: object) -> tuple[Measure, ...]:
+    """Return what a rule measures; () for anything that does not say."""
+    return found.measures if isinstance(found, MeasuringRule) else ()
+
+
+def measuring(*measures: Measure) -> Callable[[Callable[P, Rule]], Callable[P, Rule]]:
+    """Say what a rule measures that is not given its measures."""
+    return lambda make: lambda *args, **kwargs: MeasuringRule(make(*args, **kwargs), measures)
 
 
 @dataclass(frozen=True)
@@ -37,6 +71,16 @@ class Sentence:
     note: str = ""
 
 
+def of_ablation(ablation: str, cell: Cell) -> Cell:
+    """Name the cell of an ablation where it stands beside the same cell of the experiment itself.
+
+    >>> of_ablation("recent-mean", ("s8", "grm-10"))
+    ('recent-mean/s8', 'grm-10')
+    """
+    setting, scheme = cell
+    return f"{ablation}/{setting}", scheme
+
+
 @dataclass(frozen=True, kw_only=True)
 class Claims:
     """Hold all that is claimed about one experiment, and what its runs must be to decide it."""
@@ -44,6 +88,8 @@ class Claims:
     experiment: str
     full: int
     """Length of training from which on a run counts as trained in full."""
+    longer: Mapping[str, int] = field(default_factory=dict)
+    """Settings whose runs count as full at another length only."""
     unit: str
     """What that length is counted in: "episodes" or "steps"."""
     trained: Callable[[Result], int]
@@ -52,6 +98,8 @@ class Claims:
     """What the paper states."""
     ablated: Mapping[str, Sequence[Sentence]] = field(default_factory=dict)
     """What is decided again under each ablation."""
+    beside: Mapping[str, Sequence[Sentence]] = field(default_factory=dict)
+    """What compares an ablation with the experiment itself; the ablation's cells are named by `of_ablation`."""
     untouched: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Schemes that an ablation leaves as they are: the runs of the experiment itself serve where it has none."""
     questions: Mapping[str, Sequence[Sentence]] = field(default_factory=dict)
@@ -60,6 +108,8 @@ class Claims:
     """How a setting is written in a sentence."""
     settings_of: Callable[[str], Sequence[str]] = lambda setting: (setting,)
     """At which settings a run counts, from the setting in its id."""
+    forecast: bool = False
+    """Whether the note of an undecided sentence says how many seeds would decide it, which takes a while."""
     notes_say_seeds: bool = True
     """Whether every note says how many seeds there are: where runs are added day by day, it changes."""
 
@@ -80,10 +130,19 @@ class Claims:
                 if any(cell in own for cell in sentence.needs):
                     borrowed = [s for s in untouched if any(cell[1] == s and cell in kept for cell in sentence.needs)]
                     decided.append(self.claim(sentence, evidence, borrowed, ablation=name))
+        for name, sentences in self.beside.items():
+            own = {of_ablation(name, cell): runs for cell, runs in self.gather(results, name).cells.items()}
+            evidence = Evidence({**main.cells, **own}, self._title_beside)
+            asked = [sentence for sentence in sentences if any(cell in own for cell in sentence.needs)]
+            decided += [self.claim(sentence, evidence, ablation=name) for sentence in asked]
         for name, sentences in self.questions.items():
             asked = [sentence for sentence in sentences if sentence.needs[0] in main.cells]
             decided += [self.claim(sentence, main, question=name) for sentence in asked]
         return decided
+
+    def _title_beside(self, setting: str) -> str:
+        ablation, found, rest = setting.partition("/")
+        return ", ".join(filter(None, (ablation, self.title(rest)))) if found else self.title(setting)
 
     def claim(self, sentence: Sentence, evidence: Evidence, borrowed: Sequence[str] = (), **label: str) -> Claim:
         """Decide a sentence; undecided when cells, seeds or training are lacking.
@@ -94,6 +153,9 @@ class Claims:
         here, verdict = (f"not run: {missing}", "undecided") if missing else sentence.rule(evidence)
         lacking = self._lacking(sentence, evidence)
         said = lacking or (_seeds(sentence, evidence) if self.notes_say_seeds else "")
+        open_ = verdict == "undecided" and not lacking and sentence.needs
+        if self.forecast and open_:
+            said += f" {said_needed(seeds_needed(sentence.rule, evidence, sentence.needs))}"
         return Claim(
             sentence.where,
             sentence.sentence,
@@ -101,21 +163,26 @@ class Claims:
             here,
             "undecided" if lacking else verdict,
             " ".join(filter(None, (said, sentence.note, _untouched(borrowed)))),
+            figures=() if missing else figures_of(evidence, measures_of(sentence.rule), sentence.needs),
             **label,
         )
 
     def _lacking(self, sentence: Sentence, evidence: Evidence) -> str:
         """Say why the runs there are cannot decide, "" if they can."""
         runs = [(cell, self.trained(run)) for cell in sentence.needs for run in evidence.cells.get(cell, ())]
-        short = [(cell, length) for cell, length in runs if length < self.full]
+        short = [(cell, length) for cell, length in runs if length < self._full(cell)]
         seeds = _seeds(sentence, evidence)
         if short:
             (setting, scheme), length = min(short, key=lambda entry: entry[1])
             run = f"{scheme}{_at(evidence.title(setting))}"
-            return f"Cut short: {run} has {length:,} of {self.full:,} {self.unit}. {seeds}"
+            full = self._full((setting, scheme))
+            return f"Cut short: {run} has {length:,} of {full:,} {self.unit}. {seeds}"
         if any(len(evidence.cells.get(cell, ())) < FEWEST for cell in sentence.needs):
             return f"Too few seeds, {FEWEST} are needed. {seeds}"
         return ""
+
+    def _full(self, cell: Cell) -> int:
+        return self.longer.get(cell[0], self.full)
 
 
 def _missing(sentence: Sentence, evidence: Evidence) -> str:

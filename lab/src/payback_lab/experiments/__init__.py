@@ -11,6 +11,9 @@ MODULES = {
     "doorkey": "payback_lab.experiments.doorkey.experiment",
     "reach": "payback_lab.experiments.reach.experiment",
     "delay": "payback_lab.experiments.delay.experiment",
+    "center": "payback_lab.experiments.center.experiment",
+    "center-cliff": "payback_lab.experiments.center_cliff.experiment",
+    "curiosity": "payback_lab.experiments.curiosity.experiment",
 }
 
 

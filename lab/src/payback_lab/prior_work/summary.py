@@ -86,7 +86,7 @@ def as_rows(table: Table) -> tuple[list[str], list[list[str]]]:
 
 
 def as_markdown(table: Table) -> str:
-    """Return the table as Markdown, for the README."""
+    """Return the table as Markdown, for docs/results/prior-work.md."""
     header, rows = as_rows(table)
     lines = [header, ["---", *[":-:"] * (len(header) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -1,12 +1,14 @@
 """`payback-lab report`: report.html and figures, from the runs there are or from the committed summaries."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
 from payback_lab import experiments, records
 from payback_lab.atomic_write import write_file
+from payback_lab.experiments.definition import Definition
 from payback_lab.prior_work import summary as prior_summary
 from payback_lab.prior_work.summary import Text
 from payback_lab.records import Record
@@ -18,8 +20,8 @@ from payback_lab.running.plan import group_of
 from payback_lab.user_error import UserError, writing_to
 
 
-def report(out: Path, summaries: Path, save_summaries: bool, console: Console) -> int:
-    """Write report.html and figures/ into `out`; return 1 if damaged runs had to be left out, else 0.
+def report(out: Path, summaries: Path, save_summaries: bool, console: Console, into: Path | None = None) -> int:
+    """Write report.html and figures/ into `into`, or `out`; return 1 if damaged runs had to be left out, else 0.
 
     The report shows the runs in `out`; if there are none, the summaries. The two are never mixed, because a quick demo
     would be mistaken for the full experiment; where runs were cut short, the summaries are thin lines beside them.
@@ -27,7 +29,7 @@ def report(out: Path, summaries: Path, save_summaries: bool, console: Console) -
     found, damaged = _read(out)
     if not found and damaged:
         raise UserError(f"All runs in {out} are damaged: make them again with `payback-lab run`.")
-    told = _summaries(found) if found else store.load(summaries)
+    told = _summaries(found) if found else sorted(store.load(summaries), key=lambda s: _place(s.experiment))
     if not told:
         raise UserError(
             f"There are no runs in {out} and no summaries in {summaries}: start with `payback-lab run cliff`."
@@ -42,15 +44,24 @@ def report(out: Path, summaries: Path, save_summaries: bool, console: Console) -
         for summary in told:
             store.save(summaries, summary)
             _say(console, f"wrote {summaries / summary.experiment}")
-    _write(out, page(told, committed, _prior(summaries)), console)
+    _write(into or out, page(told, committed, _prior(summaries)), console)
     return 1 if damaged else 0
 
 
 def _added(summary: Summary, committed: Sequence[Summary]) -> Summary:
-    """Add the committed runs to the summary of an experiment whose runs are made over several days."""
+    """Add the committed runs to the summary of an experiment whose runs are made over several days.
+
+    Of a sentence that all of them leave open, it is then said how many seeds would decide it.
+    """
     experiment = experiments.load(summary.experiment)
+    if not experiment.adds_up:
+        return summary
     old = next((other for other in committed if other.experiment == summary.experiment), None)
-    return store.merged(experiment, summary, old) if old is not None and experiment.adds_up else summary
+    told = store.merged(experiment, summary, old) if old is not None else summary
+    if not isinstance(experiment, Definition) or experiment.claimed is None:
+        return told
+    forecast = replace(experiment.claimed, forecast=True)
+    return replace(told, claims=tuple(forecast.decide(store.results_of(told.groups))))
 
 
 def _prior(summaries: Path) -> Text | None:
@@ -93,12 +104,16 @@ def _summaries(found: dict[str, Record]) -> list[Summary]:
     """Summarise experiment by experiment, in the order of `payback-lab list`."""
     names = dict.fromkeys(record.identity["experiment"] for record in found.values())
     _refuse_mixed(found)
-    order = list(experiments.MODULES)
-    known = sorted(names, key=lambda name: order.index(name) if name in order else len(order))
     return [
         summarise(experiments.load(name), {i: r for i, r in found.items() if r.identity["experiment"] == name})
-        for name in known
+        for name in sorted(names, key=_place)
     ]
+
+
+def _place(name: str) -> int:
+    """Return where an experiment stands in `payback-lab list`; one that does not exist any more comes last."""
+    order = list(experiments.MODULES)
+    return order.index(name) if name in order else len(order)
 
 
 def _refuse_mixed(found: dict[str, Record]) -> None:

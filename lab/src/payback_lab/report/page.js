@@ -1,9 +1,10 @@
-// Draws the charts when they come into view, and lets the legend and the band menu act on all of them.
+// Draws the charts when they come into view; the legend, the band menu, the bars of verdicts and printing act on them.
 "use strict";
 (() => {
   const { charts, specs, data } = JSON.parse(document.getElementById("charts").textContent);
   const boxes = [...document.querySelectorAll(".legend input[name=scheme]")];
   const band = document.getElementById("band");
+  const legend = document.querySelector(".legend");
   const views = new Map();
 
   const hidden = () => boxes.filter((box) => !box.checked).map((box) => box.value);
@@ -23,10 +24,13 @@
     try { view.signal(name, value); } catch { return; }  // a chart without this switch
   }
 
-  async function draw(element) {
+  function draw(element) {
     const id = element.dataset.chart;
-    if (views.has(id)) return;
-    views.set(id, null);
+    if (!views.has(id)) views.set(id, embed(element, id));
+    return views.get(id);
+  }
+
+  async function embed(element, id) {
     const { spec, named } = charts[id];
     const datasets = Object.fromEntries(Object.entries(named).map(([name, source]) => [name, rows(data[source])]));
     const full = { ...specs[spec], datasets };
@@ -34,9 +38,9 @@
     // schemes are switched off, is nothing to warn of.
     const options = { renderer: "svg", actions: false, ast: true, logLevel: 1 };
     const { view } = await vegaEmbed(element, full, options);
-    views.set(id, view);
     await apply(view);
     element.dataset.drawn = "true";
+    return view;
   }
 
   async function apply(view) {
@@ -47,20 +51,48 @@
 
   function applyAll() {
     const off = new Set(hidden());
-    for (const figure of document.querySelectorAll("figure[data-scheme]"))
-      figure.classList.toggle("off", off.has(figure.dataset.scheme));
-    for (const view of views.values()) if (view) apply(view);
+    for (const element of document.querySelectorAll("[data-scheme]"))
+      element.classList.toggle("off", off.has(element.dataset.scheme));
+    for (const view of views.values()) view.then(apply);
   }
 
   const watch = new IntersectionObserver((entries) => {
     for (const entry of entries) if (entry.isIntersecting) { watch.unobserve(entry.target); draw(entry.target); }
-  }, { rootMargin: "600px" });
+  }, { rootMargin: "400px" });
   document.querySelectorAll(".chart").forEach((element) => watch.observe(element));
+
+  // A link to what is folded unfolds it; a part of a bar of verdicts shows the claims of that verdict.
+  function unfold(id) {
+    const target = id && document.getElementById(id);
+    for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+    return target;
+  }
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='#']");
+    if (!link) return;
+    const target = unfold(link.hash.slice(1));
+    const choice = link.dataset.verdict && target.querySelector(`input[value="${link.dataset.verdict}"]`);
+    if (choice) choice.checked = true;
+  });
+  unfold(decodeURIComponent(location.hash.slice(1)));
 
   boxes.forEach((box) => box.addEventListener("change", applyAll));
   band.addEventListener("change", applyAll);
   const setAll = (on) => { boxes.forEach((box) => { box.checked = on; }); applyAll(); };
   document.getElementById("all").addEventListener("click", () => setAll(true));
   document.getElementById("no-one").addEventListener("click", () => setAll(false));
-  window.addEventListener("beforeprint", () => document.querySelectorAll(".chart").forEach(draw));
+  if (matchMedia("(max-width: 640px)").matches) legend.open = false;
+
+  // On paper everything is unfolded and drawn; afterwards it is folded again. The button waits for the charts, which the
+  // browser's own print command does not.
+  let folded = [];
+  function open() {
+    const closed = [...document.querySelectorAll("details:not([open])")];
+    closed.forEach((element) => { element.open = true; });
+    folded.push(...closed);
+    return Promise.all([...document.querySelectorAll(".chart")].map(draw));
+  }
+  window.addEventListener("beforeprint", open);
+  window.addEventListener("afterprint", () => { folded.forEach((element) => { element.open = false; }); folded = []; });
+  document.getElementById("print").addEventListener("click", () => open().then(() => window.print()));
 })();

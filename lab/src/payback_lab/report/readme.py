@@ -1,52 +1,39 @@
-"""The README's tables of results, written into it from the committed ones: `python -m payback_lab.report.readme`."""
+"""The README's sentence under its picture, from the committed summary of `reach`."""
 
-from pathlib import Path
+from payback_lab.experiments.doorkey.table import Spread
+from payback_lab.experiments.reach.measures import Row
+from payback_lab.report.charts.reach import reach_rows
+from payback_lab.report.markdown import placed
+from payback_lab.report.summary import Summary
+from payback_lab.user_error import UserError
 
-from payback_lab.claims.wording import figures_said
-from payback_lab.experiments.cliff.claims import FASTEST
-from payback_lab.methods import SCHEMES
-from payback_lab.report.committed import committed, committed_claims
-from payback_lab.report.markdown import placed, rows
-from payback_lab.report.readme_doorkey import tables
-
-CONVERGED = {"cliff": FASTEST.sentence, "long-cliff": None}
-"""The sentence whose figures are the episodes to convergence, by experiment."""
+SIZE = 11
+"""The grid that is quoted: there a bonus is needed."""
 
 
-def table(results: Path, experiment: str) -> str:
-    """Return one experiment's table in Markdown: a row per scheme, from `results` alone."""
-    runs = next(group["runs"] for group in committed(results, experiment)["groups"] if group["name"] == experiment)
-    here = {claim.sentence: claim.here for claim in committed_claims(results, experiment) if claim.plain}
-    sentence = CONVERGED[experiment]
-    episodes = figures_said(here[sentence]) if sentence else {}
-    header = ["scheme", *(["converged, episode"] if episodes else []), "optimal", "greedy return", "greedy moves"]
-    header.append("largest law residual")
-    lines = []
-    for scheme in SCHEMES:
-        own = [run for run in runs if run["scheme"] == scheme]
-        row = [f"`{scheme}`", *([episodes[scheme]] if episodes else [])]
-        row.append(f"{sum(run['optimal'] for run in own)} of {len(own)}")
-        row += [f"{sum(run[name] for run in own) / len(own):.1f}" for name in ("greedy_return", "greedy_length")]
-        paid = scheme not in ("none", "im")
-        row.append(f"{max(run['law_residual'] for run in own):.0e}" if paid else "–")
-        lines.append(row)
-    return rows(header, lines)
+def filled(page: str, summary: Summary) -> str:
+    """Return the README with the sentence in its place."""
+    return placed(page, "reach in a sentence", sentence(reach_rows(summary)))
 
 
-def verdicts(results: Path, experiment: str) -> str:
-    """Count how the paper's sentences about an experiment came out, its ablations left aside."""
-    own = [claim.verdict for claim in committed_claims(results, experiment) if claim.plain]
-    holds, fails, open_ = (own.count(verdict) for verdict in ("holds", "does not hold", "undecided"))
-    return f"{len(own)} sentences: {holds} hold, {fails} do not, {open_} undecided"
+def sentence(rows: list[Row]) -> str:
+    """Say what each of the three methods solves, and in how many steps, where a bonus is needed."""
+    own = {row.scheme: row for row in rows if row.size == SIZE}
+    if not {"none", "im", "grm-30"} <= own.keys():
+        raise UserError(f"The summary of reach lacks a method at {SIZE}×{SIZE}: run `payback-lab run reach`.")
+    least = min(own[scheme].seeds for scheme in ("none", "im", "grm-30"))
+    seeds = f"at least {least} seeds each" if least > 1 else "one seed"
+    raw, repaid = (_said(own[scheme]) for scheme in ("im", "grm-30"))
+    return (
+        f"MiniGrid DoorKey {SIZE}×{SIZE}, PPO, {seeds}. Trained without a bonus, agents solve "
+        f"{_mean(own['none'].solved):.0%} of their episodes;\nwith the raw bonus {raw} possible;\n"
+        f"with the same bonus as a loan (GRM, D = 30) {repaid}."
+    )
 
 
-def filled(page: str, results: Path) -> str:
-    """Return the README with the tables of the results in their places."""
-    for experiment in CONVERGED:
-        page = placed(page, f"table of {experiment}", table(results, experiment))
-    return placed(page, "tables of doorkey", tables(results))
+def _said(row: Row) -> str:
+    return f"{_mean(row.solved):.0%}, in {_mean(row.over_optimum):.1f} times the fewest steps"
 
 
-if __name__ == "__main__":
-    readme = Path("README.md")
-    readme.write_text(filled(readme.read_text(), Path("lab/results")))
+def _mean(found: Spread | None) -> float:
+    return float("nan") if found is None else found.mean

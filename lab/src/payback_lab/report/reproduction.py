@@ -12,8 +12,8 @@ from payback_lab.experiments.doorkey.matching_claims import QUESTION, TEN
 from payback_lab.experiments.doorkey.printed import SETTINGS, TABLE, title
 from payback_lab.experiments.doorkey.table import figures, reached, spread
 from payback_lab.methods import OTHERS, TITLES
+from payback_lab.report.doorkey_tables import reached_said, runs_of, spread_said
 from payback_lab.report.markdown import placed, rows
-from payback_lab.report.readme_doorkey import reached_said, runs_of, spread_said
 
 PAGE = Path("docs/reproduction.md")
 ALTERED = (

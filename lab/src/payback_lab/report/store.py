@@ -157,10 +157,10 @@ def merged(experiment: Experiment, new: Summary, old: Summary) -> Summary:
         _merged(after[name], before[name]) if name in before and name in after else after.get(name) or before[name]
         for name in names
     ]
-    return replace(new, groups=tuple(groups), claims=tuple(experiment.claims(_results_of(groups))))
+    return replace(new, groups=tuple(groups), claims=tuple(experiment.claims(results_of(groups))))
 
 
-def _results_of(groups: Sequence[Group]) -> dict[str, Result]:
+def results_of(groups: Sequence[Group]) -> dict[str, Result]:
     """Return the single figures of the runs, by run id; the curves are not in it."""
     return {
         run["id"]: Result({}, {}, {name: value for name, value in run.items() if name not in ("id", "scheme", "seed")})

@@ -13,11 +13,12 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from payback_lab.claims.claim import stored_claim
 from payback_lab.methods import in_order
 from payback_lab.policy import Policy, majority
 from payback_lab.records import Record
@@ -210,4 +211,4 @@ def as_json(summary: Summary) -> dict[str, Any]:
         for g in summary.groups
     ]
     rest = {name: getattr(summary, name) for name in ("experiment", "title", "notes", "paper", "fields", "reference")}
-    return {**rest, "claims": [asdict(claim) for claim in summary.claims], "groups": groups}
+    return {**rest, "claims": [stored_claim(claim) for claim in summary.claims], "groups": groups}

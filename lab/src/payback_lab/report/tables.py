@@ -17,14 +17,12 @@ DEVIATION = {"window_mean": "window_std"}
 
 @dataclass(frozen=True)
 class Cell:
-    """Hold one entry of the table by scheme."""
+    """Hold one figure of a scheme over its seeds."""
 
     here: str
     """What was measured."""
     interval: str = ""
     """Its 95 % interval, or in how many seeds there is such a figure."""
-    paper: str = ""
-    """What the paper prints, if it does."""
 
 
 def curve_columns(group: Group, column: str) -> dict[str, Any]:
@@ -46,8 +44,38 @@ def curve_columns(group: Group, column: str) -> dict[str, Any]:
 
 
 def _rounded(values: np.ndarray) -> list[float | None]:
-    """Round for the page; JSON has no NaN."""
+    """Round for charts; JSON has no NaN."""
     return [None if np.isnan(value) else round(float(value), 2) for value in values]
+
+
+def thinned(columns: dict[str, Any], points: int = 250) -> dict[str, Any]:
+    """Keep at most so many points of aggregated curves, four digits of each: a chart of the page shows no more.
+
+    >>> thinned({"x": [1, 2, 3, 4], "series": {"im": {"mean": [1234.56, None, 2.0, 3.0]}}}, points=2)
+    {'x': [1, 3], 'series': {'im': {'mean': [1235, 2]}}}
+    """
+    every = -(-len(columns["x"]) // points) or 1
+
+    def kept(part: list[float | None]) -> list[float | None]:
+        return [None if value is None else _four_digits(value) for value in part[::every]]
+
+    series = {scheme: {name: kept(part) for name, part in parts.items()} for scheme, parts in columns["series"].items()}
+    return {"x": columns["x"][::every], "series": series}
+
+
+def _four_digits(value: float) -> float:
+    short = float(f"{value:.4g}")
+    return int(short) if short.is_integer() else short
+
+
+def longest(columns: dict[str, Any], usual: float) -> float:
+    """Return where the axis of some curves ends: where it usually does, or a little above the highest mean.
+
+    >>> longest({"series": {"im": {"mean": [640.0, None]}}}, 700), longest({"series": {"im": {"mean": [1000.0]}}}, 700)
+    (700, 1100.0)
+    """
+    highest = max((m for parts in columns["series"].values() for m in parts["mean"] if m is not None), default=usual)
+    return usual if highest <= usual else round(1.1 * highest, -1)
 
 
 def curve_rows(columns: dict[str, Any]) -> list[dict[str, Any]]:
@@ -103,33 +131,27 @@ def figure_keys(group: Group) -> list[str]:
     return [key for key in keys if not any(isinstance(run.get(key), str) for run in group.runs)]
 
 
-def figure_table(summary: Summary, group: Group) -> list[tuple[str, list[Cell]]]:
-    """Make the table by scheme: every single figure with its interval, the paper's beside it."""
-    keys = figure_keys(group)
-    printed = {key: paper_figures(summary, group, key) for key in keys}
-    return [
-        (scheme, [_cell([run.get(key) for run in runs], printed[key].get(scheme, "")) for key in keys])
-        for scheme, runs in by_scheme(group).items()
-    ]
-
-
 def paper_figures(summary: Summary, group: Group, key: str) -> dict[str, str]:
     """Return the paper's figures by scheme; in a sweep they are kept under the group's name too."""
     return summary.paper.get(f"{group.name}/{key}", summary.paper.get(key, {}))
 
 
-def _cell(values: Sequence[Any], paper: str) -> Cell:
-    """Write one figure over seeds: yes/no as a count, numbers as mean and interval, and how many seeds have none."""
+def cell(values: Sequence[Any]) -> Cell:
+    """Write one figure over seeds: yes/no as a count, numbers as mean and interval, and how many seeds have none.
+
+    >>> cell([True, False, True]), cell([None, None])
+    (Cell(here='2 of 3', interval=''), Cell(here='in no seed', interval=''))
+    """
     there = [value for value in values if value is not None]
     if not there:
-        return Cell("in no seed", "", paper)
+        return Cell("in no seed")
     if all(isinstance(value, bool) for value in there):
-        return Cell(f"{sum(there)} of {len(there)}", "", paper)
+        return Cell(f"{sum(there)} of {len(there)}")
     numbers = np.array(there, dtype=float)
     low, high = (float(bound) for bound in bootstrap_interval(numbers))
     interval = f"[{number(low)}, {number(high)}]" if high > low else ""
     missing = f"in {len(there)} of {len(values)} seeds" if len(there) < len(values) else ""
-    return Cell(number(float(numbers.mean())), " ".join(filter(None, (interval, missing))), paper)
+    return Cell(number(float(numbers.mean())), " ".join(filter(None, (interval, missing))))
 
 
 def number(value: float) -> str:

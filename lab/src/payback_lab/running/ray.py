@@ -5,6 +5,7 @@ node dies.
 """
 
 import logging
+import os
 import socket
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,6 +15,9 @@ from payback_lab.running.task import ONE_THREAD, Event, Task, compute, keep
 from payback_lab.user_error import UserError
 
 RETRIES = 2
+THIS_MACHINE_ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+"""Has Ray listen on 127.0.0.1: its `_node_ip_address="127.0.0.1"` is replaced by the address on the network. Whoever
+reaches a Ray port can run code; from 2.59 on Ray also asks for a token by itself."""
 
 
 def events(tasks: Sequence[Task], workers: int | None, address: str | None) -> Iterator[Event]:
@@ -39,6 +43,8 @@ def events(tasks: Sequence[Task], workers: int | None, address: str | None) -> I
 
 
 def _connect(address: str | None, workers: int | None) -> Any:
+    if not address:
+        os.environ.update(THIS_MACHINE_ALONE)  # before Ray is imported, because it reads this once
     try:
         import ray
     except ModuleNotFoundError:

@@ -144,7 +144,8 @@ class Curiosity:
         return x, None if self._actions is None else self._actions(action), y
 
     def _build(self, shape: tuple[int, ...]) -> None:
-        with torch.random.fork_rng(devices=[]):
+        # Drawn on the CPU whatever Torch's default device is, so that a seed means the same weights on every device.
+        with torch.random.fork_rng(devices=[]), torch.device("cpu"):
             torch.manual_seed(self._seed)
             networks = self.method.build(shape, 0 if self._actions is None else self._actions.size)
             initialise(networks)
@@ -183,7 +184,7 @@ class Curiosity:
 
     def _restore_networks(self, arrays: dict[str, np.ndarray]) -> None:
         saved = {
-            key.removeprefix("network."): torch.as_tensor(value)
+            key.removeprefix("network."): torch.from_numpy(value)
             for key, value in arrays.items()
             if key.startswith("network.")
         }
@@ -195,5 +196,5 @@ class Curiosity:
         for key, value in arrays.items():
             if key.startswith("optimiser."):
                 _, i, part = key.split(".")
-                state.setdefault(int(i), {})[part] = torch.as_tensor(value)
+                state.setdefault(int(i), {})[part] = torch.from_numpy(value)
         self._optimiser.load_state_dict({**self._optimiser.state_dict(), "state": state})

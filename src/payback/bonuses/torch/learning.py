@@ -1,5 +1,8 @@
 """When a bonus learns, and from which transitions."""
 
+# Torch's from_numpy has a parameter without a type.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -24,7 +27,7 @@ class Learning:
 
     def __init__(self, every: int, share: float, batch_size: int, seed: int):
         self._every, self._share, self._size = every, share, batch_size
-        self._generator = torch.Generator().manual_seed(seed)
+        self._generator = torch.Generator("cpu").manual_seed(seed)
         self._calls: list[Batch] = []
 
     def add(self, batch: Batch) -> bool:
@@ -38,7 +41,7 @@ class Learning:
         """Yield batches of a random share of what was kept, and forget it all."""
         calls, self._calls = self._calls, []
         N = sum(len(y) for _, _, y in calls)
-        drawn = torch.randperm(N, generator=self._generator)[: max(1, round(self._share * N))]
+        drawn = torch.randperm(N, generator=self._generator, device="cpu")[: max(1, round(self._share * N))]
         x = torch.cat([call[0] for call in calls]) if looks_back else None
         a = torch.cat([call[1] for call in calls]) if acts else None
         y = torch.cat([call[2] for call in calls])
@@ -58,7 +61,7 @@ class Learning:
 
     def restore(self, arrays: dict[str, np.ndarray], device: torch.device) -> None:
         """Take over what was saved."""
-        self._generator.set_state(torch.as_tensor(arrays["generator"]))
+        self._generator.set_state(torch.from_numpy(arrays["generator"]))
         self._calls = []
         for i in range(int(arrays["calls"])):
             parts = [arrays.get(f"call.{i}.{part}") for part in "xay"]

@@ -9,7 +9,22 @@ import torch
 from torch import nn
 
 
-def mlp(*sizes: int) -> nn.Sequential:
+class Layers(nn.Sequential):
+    """Layers one after the other, without the hooks that a bonus has none of: they take a quarter of a small pass.
+
+    >>> Layers(nn.ReLU())(torch.tensor([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        """Return what the last layer makes of it."""
+        for layer in self._modules.values():
+            assert layer is not None
+            input = layer.forward(input)
+        return input
+
+
+def mlp(*sizes: int) -> Layers:
     """Return linear layers of these sizes with ReLU between them.
 
     >>> len(mlp(3, 8, 2))
@@ -17,11 +32,11 @@ def mlp(*sizes: int) -> nn.Sequential:
     """
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(sizes):
-        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
-    return nn.Sequential(*layers[:-1])
+        layers += [nn.Linear(inputs, outputs), nn.ReLU(inplace=True)]
+    return Layers(*layers[:-1])
 
 
-def encoder(shape: tuple[int, ...], *sizes: int, channels: int = 32) -> nn.Sequential:
+def encoder(shape: tuple[int, ...], *sizes: int, channels: int = 32) -> Layers:
     """Return a network from observations of this shape through hidden `sizes` to the last of them.
 
     Images (C, H, W) pass three convolutions of 3×3 with stride 2 first, as in RIDE and NovelD: 7×7 views become 1×1,
@@ -35,9 +50,9 @@ def encoder(shape: tuple[int, ...], *sizes: int, channels: int = 32) -> nn.Seque
     convolutions: list[nn.Module] = []
     depth, *pixels = shape
     for _ in range(3):
-        convolutions += [nn.Conv2d(depth, channels, 3, stride=2, padding=1), nn.ReLU()]
+        convolutions += [nn.Conv2d(depth, channels, 3, stride=2, padding=1), nn.ReLU(inplace=True)]
         depth, pixels = channels, [(side + 1) // 2 for side in pixels]
-    return nn.Sequential(*convolutions, nn.Flatten(), *mlp(channels * math.prod(pixels), *sizes))
+    return Layers(*convolutions, nn.Flatten(), *mlp(channels * math.prod(pixels), *sizes))
 
 
 def initialise(network: nn.Module) -> None:

@@ -25,6 +25,7 @@ class Whitening:
     def __init__(self, shape: tuple[int, ...], device: torch.device | str = "cpu"):
         self.mean, self.var = torch.zeros(shape, device=device), torch.ones(shape, device=device)
         self.count = 0
+        self._each = torch.zeros((1, 0), device=device)
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """Return the rows, whitened by what was added so far."""
@@ -43,9 +44,13 @@ class Whitening:
             self.var, self.mean = torch.var_mean(x.float(), dim=0, correction=0)
             self.count = rows
             return
-        away, share = x - self.mean, rows / (self.count + rows)
-        step = share * away.mean(dim=0)
-        self.var = (self.var + share * (away.square().mean(dim=0) - self.var) - step.square()).clamp(min=0)
+        # A product with a row of 1/rows is the mean over rows, in half the time of `mean(dim=0)` for few rows.
+        if self._each.shape[1] != rows:
+            self._each = torch.full((1, rows), 1 / rows, device=x.device)
+        away, share, shape = (x - self.mean).reshape(rows, -1), rows / (self.count + rows), self.mean.shape
+        step = torch.mm(self._each, away).mul_(share).view(shape)
+        square = torch.mm(self._each, away.square_()).view(shape)
+        self.var = self.var.lerp(square, share).addcmul_(step, step, value=-1).clamp_(min=0)
         self.mean, self.count = self.mean + step, self.count + rows
 
 

@@ -122,6 +122,4 @@ class Actions:
                 f"{self._name}: actions must be whole numbers from {self._first} to {self._first + self.size - 1}, "
                 f"got {array.tolist()}"
             )
-        onehot = torch.zeros((len(index), self.size), device=self._device)
-        onehot[torch.arange(len(index)), torch.as_tensor(index)] = 1.0
-        return onehot
+        return torch.tensor(np.eye(self.size, dtype=np.float32)[index], device=self._device)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from payback_lab.claims.evidence import Cell, Evidence, Measure, cells, of_figure
+from payback_lab.experiments.cliff import printed
 from payback_lab.experiments.cliff.walking import FINAL
 from payback_lab.running.plan import Result
 
@@ -51,13 +52,14 @@ def bonus_left(evidence: Evidence, cell: Cell) -> np.ndarray:
     return _last(evidence.curves(cell, "intrinsic")).sum(1) / _last(evidence.curves(cell, "length")).sum(1)
 
 
-CONVERGED = Measure("", converged)
-FIRST_ARRIVAL = Measure("", first_arrival)
-EARLY_LENGTH = Measure("", early_length)
-BONUS_LEFT = Measure("", bonus_left)
-OPTIMAL, GREEDY_RETURN, FINAL_RETURN, FINAL_LENGTH = (
-    Measure("", of_figure(name)) for name in ("optimal", "greedy_return", "final_return", "final_length")
-)
+CONVERGED = Measure("", converged, label="converged, episode", paper=lambda cell: printed.CONVERGED.get(cell[1]))
+FIRST_ARRIVAL = Measure("", first_arrival, label="first arrival at the goal, episode")
+EARLY_LENGTH = Measure("", early_length, label="length over the first fifth of training")
+BONUS_LEFT = Measure("", bonus_left, label="F per step at the end of training")
+OPTIMAL = Measure("", of_figure("optimal"), label="share of seeds that end optimal")
+GREEDY_RETURN = Measure("", of_figure("greedy_return"), label="greedy return")
+FINAL_RETURN = Measure("", of_figure("final_return"), label="return at the end of training")
+FINAL_LENGTH = Measure("", of_figure("final_length"), label="length at the end of training")
 
 
 def trailing_mean(curve: np.ndarray, window: int = WINDOW) -> np.ndarray:

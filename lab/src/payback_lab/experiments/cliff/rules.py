@@ -6,11 +6,11 @@ import numpy as np
 
 from payback_lab.claims.claim import Verdict
 from payback_lab.claims.evidence import Evidence
-from payback_lab.claims.sentence import Decision, Rule, rule
+from payback_lab.claims.sentence import Decision, Rule, measuring, rule
 from payback_lab.claims.verdicts import all_of, positive
 from payback_lab.claims.wording import ratio_with_interval, said
 from payback_lab.environments.cliff import Cliff, path_return, shortest_path
-from payback_lab.experiments.cliff.measures import CONVERGED, GREEDY_RETURN, cells_of, trailing_mean
+from payback_lab.experiments.cliff.measures import CONVERGED, GREEDY_RETURN, OPTIMAL, cells_of, trailing_mean
 from payback_lab.methods import SCHEMES
 from payback_lab.policy import kind, majority, walk
 from payback_lab.statistics import bootstrap_interval, stratified_interval
@@ -24,6 +24,7 @@ def shortest_path_is(grid: Cliff, moves: int, total: float) -> Rule:
     return lambda evidence: (f"{here[0]} moves, return {here[1]:.0f}", verdict)
 
 
+@measuring(OPTIMAL)
 @rule
 def every_seed(evidence: Evidence, *schemes: str) -> Decision:
     """Decide whether the greedy policy of every seed takes a shortest path."""
@@ -49,6 +50,7 @@ def walked(evidence: Evidence, scheme: str) -> int | None:
     return len(places) - 1 if kind(*places[-1], *action.shape) == "goal" else None
 
 
+@measuring(GREEDY_RETURN)
 @rule
 def suboptimal(evidence: Evidence, grid: Cliff, *schemes: str) -> Decision:
     """Decide whether the greedy return of each scheme is below that of the shortest path."""

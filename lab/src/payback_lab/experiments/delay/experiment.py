@@ -3,6 +3,7 @@
 What is predicted, and by which figure it is judged, was written down before the runs: docs/predictions.md.
 """
 
+from payback_lab.experiments.delay.claims import CLAIMS
 from payback_lab.experiments.delay.config import CELLS, steps
 from payback_lab.experiments.doorkey.sized import ONE_SEED_FIRST, SizedDoorKey
 
@@ -15,4 +16,5 @@ EXPERIMENT = SizedDoorKey(
         "Not in the paper. What was predicted stands in docs/predictions.md, committed before the runs.",
         ONE_SEED_FIRST,
     ),
+    claimed=CLAIMS,
 )

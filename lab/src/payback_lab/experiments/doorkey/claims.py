@@ -2,7 +2,7 @@
 
 from payback_lab.claims.evidence import cells
 from payback_lab.claims.rules import both, if_all_reach, lower_tested, opposite, outperforms
-from payback_lab.claims.sentence import Claims, Sentence
+from payback_lab.claims.sentence import Claims, MeasuringRule, Sentence
 from payback_lab.experiments.doorkey.grm_claims import GRM_SENTENCES, NORMALISED, about_sixty, no_im_fails
 from payback_lab.experiments.doorkey.matching_claims import MATCHING_SENTENCES, QUESTION
 from payback_lab.experiments.doorkey.measures import (
@@ -107,7 +107,7 @@ SENTENCES = (
         "By how much our methods converge faster than IM grows with how often the optimum is altered.",
         times(HARD, ("im", *MATCHED)),
         cells(HARD, ("im", *MATCHED)),
-        gains_more_speed,
+        MeasuringRule(gains_more_speed, (SETTLED,)),
         f"The factor IM / method in settled steps, its geometric mean over those of the six that settle in every seed, "
         f"at α = 0.025 against α = 0.02. If IM does not settle, its factor is a lower bound, which may leave this "
         f"open. {SPEED} {RULE}",
@@ -117,7 +117,7 @@ SENTENCES = (
         "By how much our methods end better than IM grows with how often the optimum is altered.",
         lengths(HARD, ("im", *MATCHED)),
         cells(HARD, ("im", *MATCHED)),
-        gains_more_length,
+        MeasuringRule(gains_more_length, (LENGTH,)),
         f"N̄ of IM − N̄ of the method, on average over those of the six that settle in every seed, at α = 0.025 against "
         f"α = 0.02. {RULE}",
     ),

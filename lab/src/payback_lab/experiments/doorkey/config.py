@@ -1,9 +1,11 @@
 """The choices of the DoorKey experiment: the learner's, and what it is trained on."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import payback
+from payback import RewardTransform
+from payback_lab.experiments.doorkey.setting import numbers_of
 from payback_lab.learners.ppo.config import PPO
 from payback_lab.user_error import UserError
 
@@ -18,6 +20,10 @@ class DoorKeyConfig(PPO):
     """Side of the grid, outer walls included."""
     total_steps: int = 10_000_384
     """Steps of all environments together: the first whole number of updates beyond 10 million."""
+
+    def mean(self) -> RewardTransform:
+        """Return what subtracts the F̄ of the normalised schemes: the mean over all of training, as the paper has it."""
+        return payback.center()
 
 
 ABLATIONS: Mapping[str, Mapping[str, float]] = {
@@ -41,10 +47,10 @@ def parse_setting(setting: str) -> tuple[float, float]:
     >>> parse_setting("a0.02-g0.995")
     (0.02, 0.995)
     """
-    found = re.fullmatch(r"a(-?\d+(?:\.\d+)?)-g(-?\d+(?:\.\d+)?)", setting)
-    if found is None:
+    found = numbers_of(setting)
+    if list(found) != ["a", "g"]:
         raise UserError(f'There is no setting "{setting}": write α and γ like a0.02-g0.995.')
-    alpha, gamma = float(found[1]), float(found[2])
+    alpha, gamma = map(float, found.values())
     refuse_alpha_or_gamma(alpha, gamma, setting)
     return alpha, gamma
 

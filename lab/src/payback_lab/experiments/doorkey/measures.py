@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from payback_lab.claims.evidence import Cell, Evidence, Measure, figure, of_figure
-from payback_lab.experiments.doorkey.printed import PAIRS, SETTINGS
+from payback_lab.experiments.doorkey.printed import SETTINGS, TABLE, Printed
+from payback_lab.experiments.doorkey.setting import without_alpha
 from payback_lab.running.plan import Result
 
 FULL = 10_000_000
@@ -34,7 +35,7 @@ def settings_of(name: str) -> Sequence[str]:
     >>> settings_of("g0.995")
     ('a0.02-g0.995', 'a0.025-g0.995')
     """
-    return (name,) if name in SETTINGS else tuple(k for k in SETTINGS if f"g{PAIRS[k][1]:g}" == name)
+    return (name,) if name in SETTINGS else tuple(k for k in SETTINGS if without_alpha(k) == name)
 
 
 def trained(run: Result) -> int:
@@ -62,9 +63,31 @@ def _step(name: str) -> Callable[[Evidence, Cell], np.ndarray]:
     return of
 
 
-LENGTH = Measure("N̄", of_figure("mean_length"), 1)
+def _printed(column: Callable[[Printed], float | None]) -> Callable[[Cell], float | None]:
+    """Look a cell up in the paper's table, which has the paper's own settings and schemes alone."""
+
+    def of(cell: Cell) -> float | None:
+        setting, scheme = cell
+        row = TABLE.get(setting, {}).get(scheme)
+        return None if row is None else column(row)
+
+    return of
+
+
+LENGTH = Measure("N̄", of_figure("mean_length"), 1, paper=_printed(lambda row: row.length))
 SAMPLED = Measure("sampled length", of_figure("sampled_length"), 1)
-SETTLED = Measure("settled, M steps", _step("settled_step"), 2, unsettled)
+SETTLED = Measure(
+    "settled, M steps",
+    _step("settled_step"),
+    2,
+    unsettled,
+    label="settled, M steps (paper: its T)",
+    paper=_printed(lambda row: row.time),
+)
 PAPER_T = Measure(
-    "T, M steps", _step("convergence_step"), 2, lambda run: bool(np.isnan(figure(run, "convergence_step")))
+    "T, M steps",
+    _step("convergence_step"),
+    2,
+    lambda run: bool(np.isnan(figure(run, "convergence_step"))),
+    paper=_printed(lambda row: row.time),
 )

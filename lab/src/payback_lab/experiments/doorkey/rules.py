@@ -9,7 +9,7 @@ from payback_lab.claims.claim import Verdict
 from payback_lab.claims.comparison import interval_of_gap, welch
 from payback_lab.claims.evidence import Cell, Evidence, cells
 from payback_lab.claims.rules import compared
-from payback_lab.claims.sentence import Decision, Rule, rule
+from payback_lab.claims.sentence import Decision, Rule, measuring, rule
 from payback_lab.claims.verdicts import all_of, positive
 from payback_lab.claims.wording import said, said_p, significance
 from payback_lab.experiments.doorkey.measures import LENGTH, SETTLED, settles
@@ -23,6 +23,7 @@ DISTINCT = 0.05 / (len(SCHEMES) - 1)
 """Below this p there is no tie: the best is picked by its figure, so that each of seven others may look worse."""
 
 
+@measuring(SETTLED)
 @rule
 def all_but_one(evidence: Evidence, setting: str, ones: Sequence[str], other: str) -> Decision:
     """Decide whether at most one of `ones` does not settle before the other scheme."""
@@ -45,6 +46,7 @@ def fails(*those: Cell) -> Rule:
     return _share(those, -1)
 
 
+@measuring(LENGTH)
 @rule
 def _share(evidence: Evidence, those: Sequence[Cell], sign: int) -> Decision:
 
@@ -59,6 +61,7 @@ def _share(evidence: Evidence, those: Sequence[Cell], sign: int) -> Decision:
     return f"{'; '.join(texts)}. {said(evidence, LENGTH, those)}", all_of(verdicts)
 
 
+@measuring(LENGTH)
 @rule
 def tied(evidence: Evidence, setting: str, schemes: Sequence[str]) -> Decision:
     """Decide whether the N̄ of each scheme is a tie with the lowest of all eight."""

@@ -1,4 +1,4 @@
-"""How the runs of doorkey, reach and delay are made: PPO with an LSTM, every run in a process of its own."""
+"""How the runs of doorkey, reach, delay and center are made: PPO with an LSTM, every run in a process of its own."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -4,12 +4,12 @@ A setting names all that varies: `s11-a0.02-g0.995-l0.95` is an 11×11 grid with
 learner and everything else are those of the DoorKey experiment.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from payback_lab.experiments.doorkey.config import DoorKeyConfig, refuse_alpha_or_gamma, refuse_part_of_update
 from payback_lab.experiments.doorkey.runs import DoorKeyRuns
+from payback_lab.experiments.doorkey.setting import name_of, numbers_of
 from payback_lab.running.plan import Run, by_group
 from payback_lab.user_error import UserError
 
@@ -68,7 +68,7 @@ class SizedDoorKey(DoorKeyRuns):
         ]
         longest = max((count for *_, count in chosen), default=0)
         return [
-            Run(self.name, None, setting, scheme, first_seed + n, self._config(setting, steps))
+            Run(self.name, ablation, setting, scheme, first_seed + n, self._config(setting, steps, ablation))
             for n in range(longest)
             for setting, scheme, count in dict.fromkeys(chosen)
             if n < count
@@ -88,17 +88,20 @@ class SizedDoorKey(DoorKeyRuns):
         found = [cell.seeds for cell in self.cells if (cell.setting, cell.scheme) == (named_setting(setting), scheme)]
         return found[0] if found else self.seeds
 
-    def _config(self, setting: str, steps: int | None) -> DoorKeyConfig:
+    def _config(self, setting: str, steps: int | None, ablation: str | None) -> DoorKeyConfig:
         size, alpha, gamma, lam = parse_sized_setting(setting)
         config = self.config(gamma=gamma, alpha=alpha, shaping_gamma=gamma, size=size, gae_lambda=lam)
-        return replace(config, total_steps=self.steps(size) if steps is None else steps)
+        changes = self.ablations[ablation] if ablation else {}
+        return replace(config, total_steps=self.steps(size) if steps is None else steps, **changes)
 
     def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
-        """Report setting by setting, the smallest grid first."""
-        found = by_group(ids)
-        return dict(
-            sorted(found.items(), key=lambda section: parse_sized_setting(Run.parse(section[1][0]).setting or ""))
-        )
+        """Report setting by setting, the smallest grid first; ablations after all of them."""
+
+        def place(section: tuple[str, list[str]]) -> tuple[str, tuple[int, float, float, float]]:
+            run = Run.parse(section[1][0])
+            return run.ablation or "", parse_sized_setting(run.setting or "")
+
+        return dict(sorted(by_group(ids).items(), key=place))
 
 
 def parse_sized_setting(setting: str) -> tuple[int, float, float, float]:
@@ -107,11 +110,10 @@ def parse_sized_setting(setting: str) -> tuple[int, float, float, float]:
     >>> parse_sized_setting("s11-a0.02-g0.995-l0.95")
     (11, 0.02, 0.995, 0.95)
     """
-    number = r"(-?\d+(?:\.\d+)?)"
-    found = re.fullmatch(rf"s(-?\d+)-a{number}-g{number}-l{number}", setting)
-    if found is None:
+    found = numbers_of(setting)
+    if list(found) != ["s", "a", "g", "l"] or "." in found["s"]:
         raise UserError(f'There is no setting "{setting}": write size, α, γ and λ like s11-a0.02-g0.995-l0.95.')
-    size, alpha, gamma, lam = int(found[1]), *map(float, found.groups()[1:])
+    size, alpha, gamma, lam = int(found["s"]), *(float(found[letter]) for letter in "agl")
     if size < SMALLEST:
         raise UserError(f"The size is {size} in {setting}: two rooms and a wall between them need at least {SMALLEST}.")
     refuse_alpha_or_gamma(alpha, gamma, setting)
@@ -127,4 +129,4 @@ def named_setting(setting: str) -> str:
     's11-a0.02-g0.995-l1'
     """
     size, alpha, gamma, lam = parse_sized_setting(setting)
-    return f"s{size}-a{alpha:.12g}-g{gamma:.12g}-l{lam:.12g}"
+    return name_of({"s": size, "a": alpha, "g": gamma, "l": lam})

@@ -40,7 +40,7 @@ def train(run: Run, learner_version: int, progress: Callable[[float], None], out
         _keep_compiled(out)
     task = make_doorkey(config.size)
     environment = doorkey_environment(task)
-    transform = transform_of(run.scheme, config.shaping_gamma)
+    transform = transform_of(run.scheme, config.shaping_gamma, config.mean())
     trainer = make_train(config, environment, transform, shaping_gamma=config.shaping_gamma)
     about = about_run(run, learner_version)
     state, columns = trainer.init(jax.random.key(run.seed)), {name: [] for name in Record._fields}

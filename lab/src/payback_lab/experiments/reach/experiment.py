@@ -5,6 +5,7 @@ stop solving it.
 """
 
 from payback_lab.experiments.doorkey.sized import ONE_SEED_FIRST, SizedDoorKey
+from payback_lab.experiments.reach.claims import CLAIMS
 from payback_lab.experiments.reach.config import CELLS, steps
 
 EXPERIMENT = SizedDoorKey(
@@ -18,4 +19,5 @@ EXPERIMENT = SizedDoorKey(
         "below 100·(size/8)².",
         ONE_SEED_FIRST,
     ),
+    claimed=CLAIMS,
 )

@@ -43,7 +43,7 @@ class PPO:
         """Refuse values that cannot be trained with."""
         for field in fields(self):
             value = getattr(self, field.name)
-            if not value > 0 and field.name != "gae_lambda":
+            if value is not None and not value > 0 and field.name != "gae_lambda":
                 raise ValueError(f"{field.name} is {value}; it must be more than 0")
         if self.gamma > 1 or not 0 <= self.gae_lambda <= 1:
             raise ValueError(

@@ -7,15 +7,16 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from payback_lab.methods import title
+from payback_lab.methods import is_raw, title
 from payback_lab.report import tables
 from payback_lab.report.charts import cliff
-from payback_lab.report.charts.curves import LABELS, LOGARITHMIC, curve_chart
-from payback_lab.report.charts.final_figures import DELAYS, FINALS, delay_chart, final_chart
-from payback_lab.report.charts.style import finished
+from payback_lab.report.charts.curves import LABELS, LOGARITHMIC, LONGEST, curve_chart
+from payback_lab.report.charts.final_figures import DELAYS, FINALS, delay_chart
+from payback_lab.report.charts.style import colour, finished
+from payback_lab.report.story import Drawing
 from payback_lab.report.summary import Group, Summary
 
-HEIGHT = 300
+HEIGHT = 240
 PADDING = {"left": 10, "top": 10, "bottom": 10, "right": 40}
 """Around a saved figure; more on the right, because the reader's font may be wider than the one measured."""
 
@@ -37,37 +38,39 @@ class Charts:
 
     def curve(
         self, summary: Summary, group: Group, schemes: list[str], column: str, beside: Group | None = None
-    ) -> dict[str, str]:
+    ) -> dict[str, Any]:
         """Add the learning curves of one column; `beside` are longer runs to compare with, as thin lines."""
         name = _id(group.name, column)
         columns = tables.curve_columns(group, column)
-        label, line = LABELS[column], summary.reference.get(column)
-        chart = partial(curve_chart, schemes, label, group.axis, logarithmic=column in LOGARITHMIC, reference=line)
+        label, line, longest = LABELS[column], summary.reference.get(column), tables.longest(columns, LONGEST)
+        chart = partial(
+            curve_chart, schemes, label, group.axis, logarithmic=column in LOGARITHMIC, longest=longest, reference=line
+        )
         longer = tables.beside_rows(group, beside, column) if beside else []
-        data = {"rows": columns, "beside": longer}
-        self._add(name, _id(column, *schemes), finished(chart(), width="container", height=HEIGHT), data)
+        data = {"rows": tables.thinned(columns), "beside": longer}
+        kind = _id(column, f"{longest:.0f}", *schemes)
+        self._add(name, kind, finished(chart(), width="container", height=HEIGHT), data)
         static = finished(chart(legend=True), width=640, height=360)
         self._static[name] = static | {"datasets": {"rows": tables.curve_rows(columns), "beside": longer}}
-        return {"id": name, "caption": label.capitalize()}
+        return {"id": name, "caption": label.capitalize(), "names": []}
 
-    def final(self, group: Group, schemes: list[str], key: str) -> dict[str, str]:
-        """Add the final figures by scheme."""
-        name = _id(group.name, key)
-        rows = tables.final_rows(group, key)
-        chart = final_chart(schemes, FINALS[key])
-        height = 34 * len(schemes) + 10
-        self._add(name, _id(key, *schemes), finished(chart, width="container", height=height), {"rows": rows})
-        self._static[name] = finished(chart, width=520, height=height) | {"datasets": {"rows": rows}}
-        return {"id": name, "caption": FINALS[key].capitalize()}
+    def add(self, experiment: str, drawing: Drawing) -> dict[str, Any]:
+        """Add a chart that an experiment brings."""
+        name = _id(experiment, drawing.name)
+        self._add(name, name, finished(drawing.chart, width="container", height=drawing.height), dict(drawing.data))
+        if not drawing.names:
+            self._static[name] = finished(drawing.chart, width=520, height=320) | {"datasets": dict(drawing.data)}
+        names = [{"title": title(s), "colour": colour(s), "dashed": is_raw(s)} for s in drawing.names]
+        return {"id": name, "caption": drawing.caption, "names": names}
 
-    def delay(self, group: Group, key: str) -> dict[str, str]:
+    def delay(self, group: Group, key: str) -> dict[str, Any]:
         """Add a figure against the delay of the repayment."""
         name = _id(group.name, key, "by-delay")
         rows = tables.delay_rows(group, key, DELAYS)
         chart = delay_chart(FINALS[key])
         self._add(name, _id(key, "by-delay"), finished(chart, width="container", height=HEIGHT), {"rows": rows})
         self._static[name] = finished(chart, width=560, height=320) | {"datasets": {"rows": rows}}
-        return {"id": name, "caption": f"{FINALS[key].capitalize()}, against the delay"}
+        return {"id": name, "caption": f"{FINALS[key].capitalize()}, against the delay", "names": []}
 
     def policy(self, group: Group, scheme: str) -> str:
         """Add one policy map; in the static figures the maps of a group share a sheet."""

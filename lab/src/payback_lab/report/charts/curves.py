@@ -12,6 +12,10 @@ LABELS = {
     "length": "length of an episode (moves)",
     "window_mean": "length of an episode (steps)",
 }
+LENGTHS = (20, 50, 100, 200, 500, 1000, 2000)
+"""Ticks of a logarithmic axis of lengths."""
+LONGEST = 700.0
+"""The upper end of such an axis, unless a curve goes beyond: the 8×8 grid's limit is 640 steps."""
 LOGARITHMIC = ("window_mean",)
 """Drawn on a logarithmic axis, because most of the progress lies in the lowest tenth of the range."""
 
@@ -22,6 +26,7 @@ def curve_chart(
     axis: str = "episode",
     legend: bool = False,
     logarithmic: bool = False,
+    longest: float = LONGEST,
     reference: tuple[str, float] | None = None,
 ) -> Layered:
     """Draw mean curves with a band, over the data named `rows`, with a reference line such as the optimum.
@@ -36,8 +41,8 @@ def curve_chart(
     rows = alt.Chart(alt.NamedData("rows")).transform_filter("indexof(hidden, datum.scheme) < 0")
     ticks = alt.Axis(grid=False, tickCount=6, format="~s" if axis == "step" else ",d")
     x = alt.X("x:Q", title=axis, axis=ticks)
-    scale = alt.Scale(type="log", domain=[12, 700], clamp=True, nice=False) if logarithmic else alt.Scale()
-    lengths = alt.Axis(values=[20, 50, 100, 200, 500], format="d") if logarithmic else alt.Axis()
+    scale = alt.Scale(type="log", domain=[12, longest], clamp=True, nice=False) if logarithmic else alt.Scale()
+    lengths = alt.Axis(values=[n for n in LENGTHS if n <= longest], format="d") if logarithmic else alt.Axis()
     y = alt.Y("mean:Q", title=label, scale=scale, axis=lengths)
     ink = scheme_colour(schemes, legend)
     area = rows.transform_calculate(

@@ -1,10 +1,8 @@
-"""Charts of one figure per run: by scheme, or against the delay of the repayment."""
-
-from collections.abc import Sequence
+"""A chart of one figure per run against the delay of the repayment."""
 
 import altair as alt
 
-from payback_lab.report.charts.style import Layered, colour, in_words, scheme_colour
+from payback_lab.report.charts.style import Layered, colour
 
 FINALS = {
     "greedy_return": "return without exploration",
@@ -14,28 +12,6 @@ FINALS = {
 }
 DELAYS = {"grm-1": 1, "grm-3": 3, "even-10": 5.5, "grm-10": 10, "geometric-0.9": 10, "grm-30": 30, "grm-100": 100}
 """Mean age at which a loan is repaid, for matchings with a fixed one, as long as the episode goes on."""
-
-
-def final_chart(schemes: Sequence[str], label: str) -> Layered:
-    """Draw one figure by scheme over the data named `rows`: every seed a tick, the mean a dot with its interval."""
-    hidden = alt.param(name="hidden", value=[])
-    rows = alt.Chart(alt.NamedData("rows")).transform_filter("indexof(hidden, datum.scheme) < 0")
-    axis = alt.Axis(labelExpr=in_words("datum.value"), labelLimit=220, ticks=False, domain=False, grid=True)
-    y = alt.Y("scheme:N", title=None, sort=list(schemes), axis=axis)
-    ink = scheme_colour(schemes)
-    scale = alt.Scale(zero=False, nice=True, padding=12)
-    seeds = rows.mark_tick(thickness=2, height=9, opacity=0.6).encode(
-        x=alt.X("value:Q", title=label, scale=scale, axis=alt.Axis(tickMinStep=1)),
-        y=y,
-        yOffset=alt.YOffset("seed:O"),
-        color=ink,
-        tooltip=[alt.Tooltip("scheme:N"), alt.Tooltip("seed:Q"), alt.Tooltip("value:Q", format=".4~f")],
-    )
-    spans = rows.mark_rule(strokeWidth=2.5).encode(x=alt.X("low:Q"), x2="high:Q", y=y, color=ink)
-    means = rows.mark_point(filled=True, size=90, opacity=1).encode(
-        x=alt.X("mean:Q"), y=y, color=ink, tooltip=_final_tooltip()
-    )
-    return alt.layer(seeds, spans, means).add_params(hidden)
 
 
 def delay_chart(label: str) -> Layered:

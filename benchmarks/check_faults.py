@@ -1,0 +1,97 @@
+"""Print which planted faults `check_transform` catches, by which law, and that right shapers pass.
+
+    python benchmarks/check_faults.py [--effort normal] [NAME …]
+
+NAME is a table or a fault. The faults are those of tests/check. Exit status 1 if a fault is missed at this effort, or a
+right shaper is refused. Seconds are of this process; they say little on a busy machine.
+"""
+
+import argparse
+import os
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
+
+import sys
+import time
+import warnings
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+import payback
+
+GAMMA = 0.97
+
+
+def tables() -> dict[str, dict[str, Any]]:
+    """Title → the faults planted under it."""
+    faults, rare, conditional, further, unlisted, functions = (
+        import_module(f"check.{name}")
+        for name in (
+            "faults",
+            "rare_faults",
+            "conditional_faults",
+            "further_faults",
+            "unlisted_faults",
+            "faulty_functions",
+        )
+    )
+    return {
+        "faults found in shaping code": faults.FAULTS,
+        "rare faults": rare.RARE,
+        "under one condition, listed": conditional.LISTED,
+        "under one condition, further": further.FURTHER,
+        "unlisted": unlisted.UNLISTED,
+        "functions of one episode": faults.BLACK_BOXES | functions.BLACK_BOXES,
+    }
+
+
+def right_shapers() -> dict[str, Any]:
+    ours = {
+        "grm, delay 10": payback.grm(GAMMA, 10),
+        "pbim": payback.pbim(GAMMA),
+        "match_evenly": payback.match_evenly(GAMMA, 7),
+        "match_geometric": payback.match_geometric(GAMMA, 0.9),
+        "match_when": payback.match_when(GAMMA),
+    }
+    return ours | import_module("check.right_shapers").RIGHT
+
+
+def broken_law(shaper: Any, effort: Any) -> str | None:
+    try:
+        payback.check_transform(shaper, GAMMA, effort=effort)
+    except payback.LawBroken as broken:
+        return broken.law
+    return None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="tables or faults; all if left out")
+    parser.add_argument("--effort", choices=("quick", "normal", "thorough"), default="normal")
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore")
+    planted = caught = refused = 0
+    for title, table in {**tables(), "right shapers": right_shapers()}.items():
+        rows = {n: s for n, s in table.items() if not asked.names or title in asked.names or n in asked.names}
+        if rows:
+            print(f"\n{title}, effort {asked.effort}")
+        for name, shaper in rows.items():
+            start = time.process_time()
+            law = broken_law(shaper, asked.effort)
+            right = title == "right shapers"
+            planted, caught, refused = (
+                planted + (not right),
+                caught + (law is not None and not right),
+                refused + (right and law is not None),
+            )
+            said = ("passes" if law is None else f"REFUSED: {law}") if right else law or "MISSED"
+            print(f"  {name:52} {said:16} {time.process_time() - start:5.1f} s", flush=True)
+    print(f"\n{caught} of {planted} planted faults caught, {refused} right shapers refused (effort {asked.effort})")
+    return 1 if refused or caught < planted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

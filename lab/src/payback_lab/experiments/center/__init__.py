@@ -1,0 +1,1 @@
+"""Which mean is subtracted."""

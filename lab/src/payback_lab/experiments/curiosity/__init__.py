@@ -1,0 +1,1 @@
+"""Ready bonuses on MiniGrid with Stable-Baselines3."""

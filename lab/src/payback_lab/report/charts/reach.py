@@ -1,0 +1,151 @@
+"""The chart of `reach`: how far no bonus, the raw bonus and the repaid bonus get as the DoorKey grid grows."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from payback_lab.experiments.doorkey.table import Reached, Spread
+from payback_lab.experiments.reach.config import METHODS
+from payback_lab.experiments.reach.measures import Row, rows
+from payback_lab.report.charts.style import Layered, finished
+from payback_lab.report.summary import Summary
+
+NAMES = {"none": "no bonus", "im": "raw bonus", "grm-30": "repaid bonus (GRM, D = 30)"}
+INK = {"none": "#4d4d4d", "im": "#d55e00", "grm-30": "#0072b2"}
+SHAPES = {"none": "square", "im": "triangle-up", "grm-30": "circle"}
+APART = {"none": -0.13, "im": 0.0, "grm-30": 0.13}
+"""How far the methods stand beside the size, so that no interval hides another."""
+WIDTH, HEIGHT = 380, 280
+SIZES = [8, 10, 11, 12, 13, 14, 16]
+
+
+def reach_rows(summary: Summary) -> list[Row]:
+    """Return what was measured of every method and size."""
+    return rows([(group.setting or "", group.runs) for group in summary.groups if group.ablation is None])
+
+
+def solved_chart(found: Sequence[Row], legend: bool = False) -> Layered:
+    """Draw the share of episodes that the trained agents solve against the size."""
+    return _panel(_points(found, "solved"), "episodes solved by the trained agent", alt.Axis(format="%"), legend=legend)
+
+
+def length_chart(found: Sequence[Row], legend: bool = False) -> Layered:
+    """Draw the final length, as a multiple of the fewest steps possible, against the size."""
+    scale = alt.Scale(type="log", domain=[1, 100], nice=False)
+    ticks = alt.Axis(values=[1, 2, 3, 5, 10, 20, 50, 100], format="d", labelExpr="datum.label + '×'")
+    points = _points(found, "over_optimum")
+    return _panel(points, "its length, over the fewest steps possible", ticks, scale, legend)
+
+
+def speed_chart(found: Sequence[Row], legend: bool = False) -> Layered:
+    """Draw from when on episodes stay short against the size: median and range of the seeds that get there."""
+    points = [point for row in found if (point := _reached(row, row.settled))]
+    scale = alt.Scale(type="log", domain=[2e5, 2.2e7], nice=False)
+    ticks = alt.Axis(values=[2e5, 5e5, 1e6, 2e6, 5e6, 1e7, 2e7], format="~s")
+    return _panel(points, "step from which episodes stay short", ticks, scale, legend)
+
+
+def reach_figure(summary: Summary) -> dict[str, Any]:
+    """Draw share solved and final length against the size, as a Vega-Lite specification that holds its data."""
+    found = [row for row in reach_rows(summary) if row.scheme in METHODS]
+    solved, length = solved_chart(found, legend=True), length_chart(found)
+    heading = alt.TitleParams(
+        "How far each method reaches: MiniGrid DoorKey, larger and larger", subtitle=_seeds(found), **_WORDS
+    )
+    return figure_of(alt.hconcat(solved, length, spacing=36).properties(title=heading))
+
+
+def speed_figure(summary: Summary) -> dict[str, Any]:
+    """Draw against the size from when on episodes stay short, median and range of the seeds that get there."""
+    found = [row for row in reach_rows(summary) if row.scheme in METHODS]
+    return figure_of(speed_chart(found, legend=True).properties(title=alt.TitleParams(_seeds(found), **_WORDS)))
+
+
+def as_svg(spec: dict[str, Any]) -> str:
+    """Draw a figure on a white ground, so that it is read on light and on dark pages."""
+    return vl_convert.vegalite_to_svg({**spec, "background": "white", "padding": 14, "autosize": "pad"})
+
+
+_WORDS: dict[str, Any] = {
+    "anchor": "start",
+    "fontSize": 16,
+    "fontWeight": 600,
+    "color": "#222222",
+    "subtitleFontSize": 13,
+    "subtitleColor": "#44443f",
+    "offset": 12,
+}
+
+
+def figure_of(chart: Any) -> dict[str, Any]:
+    """Apply the common style in the sizes of a figure that stands alone."""
+    spec = finished(chart)
+    del spec["autosize"]
+    spec["config"]["axis"] |= {"labelFontSize": 13, "titleFontSize": 13}
+    spec["config"]["legend"] |= {"labelFontSize": 14, "symbolSize": 120}
+    return spec
+
+
+def _seeds(found: Sequence[Row]) -> str:
+    """Say how many seeds stand behind the points.
+
+    >>> _seeds([])
+    'Nothing has been run yet.'
+    """
+    if not found:
+        return "Nothing has been run yet."
+    sizes: dict[str, list[str]] = {}
+    for size in sorted({row.size for row in found}):
+        counts = [row.seeds for row in found if row.size == size]
+        many = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+        sizes.setdefault(many, []).append(str(size))
+    many = "; ".join(f"{count} at {', '.join(those)}" for count, those in sizes.items())
+    return f"Mean and 95 % bootstrap interval over seeds. Seeds per point: {many}."
+
+
+def _points(found: Sequence[Row], measure: str) -> list[dict[str, Any]]:
+    points = []
+    for row in found:
+        value: Spread | None = getattr(row, measure)
+        if value is not None:
+            points.append(_at(row) | {"mean": value.mean, "low": value.low, "high": value.high})
+    return points
+
+
+def _reached(row: Row, value: Reached) -> dict[str, Any] | None:
+    if value.median is None:
+        return None
+    said = f"{value.reached} of {value.of} seeds"
+    return _at(row) | {"mean": value.median, "low": value.least, "high": value.most, "said": said}
+
+
+def _at(row: Row) -> dict[str, Any]:
+    name = NAMES[row.scheme]
+    return {"size": row.size, "place": row.size + APART[row.scheme], "scheme": name, "seeds": row.seeds}
+
+
+def _panel(
+    points: list[dict[str, Any]], label: str, axis: alt.Axis, scale: alt.Scale | None = None, legend: bool = False
+) -> Layered:
+    """Draw one measure of the methods against the size: a line through the means, and their intervals."""
+    shown = alt.Legend(title=None, orient="bottom", direction="horizontal", columns=3) if legend else None
+    order = list(NAMES.values())
+    data = alt.Chart(alt.Data(values=points))
+    x = alt.X(
+        "place:Q",
+        title="side of the grid",
+        scale=alt.Scale(domain=[7.5, 16.5], nice=False),
+        axis=alt.Axis(values=SIZES, format="d", grid=False),
+    )
+    extent = scale or alt.Scale(domain=[0, 1])
+    y = alt.Y("mean:Q", title=label, scale=extent, axis=axis)
+    ink = alt.Color("scheme:N", scale=alt.Scale(domain=order, range=list(INK.values())), legend=shown)
+    shape = alt.Shape("scheme:N", scale=alt.Scale(domain=order, range=list(SHAPES.values())), legend=shown)
+    tip = [alt.Tooltip(n, format=".3~g") for n in ("mean:Q", "low:Q", "high:Q")]
+    tip = [alt.Tooltip("scheme:N"), alt.Tooltip("size:Q"), alt.Tooltip("seeds:Q"), *tip]
+    line = data.mark_line(strokeWidth=2).encode(x=x, y=y, color=ink)
+    spans = data.mark_rule(strokeWidth=2.5).encode(x=x, y=alt.Y("low:Q", scale=extent), y2="high:Q", color=ink)
+    dots = data.mark_point(filled=True, size=90, opacity=1).encode(x=x, y=y, color=ink, shape=shape, tooltip=tip)
+    return alt.layer(line, spans, dots).properties(width=WIDTH, height=HEIGHT)

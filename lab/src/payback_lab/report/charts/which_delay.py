@@ -1,0 +1,125 @@
+"""Charts of `delay`: what is felt of a loan against the delay, and when cells learn against each candidate figure."""
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+import payback
+from payback_lab.claims.evidence import gather
+from payback_lab.experiments.delay.config import LAMBDAS
+from payback_lab.experiments.delay.felt import NAMES, felt
+from payback_lab.experiments.delay.ordering import learns, middle, outcomes
+from payback_lab.experiments.doorkey.sized import parse_sized_setting
+from payback_lab.methods import title
+from payback_lab.report.charts.reach import figure_of
+from payback_lab.report.charts.style import Layered
+from payback_lab.report.store import results_of
+from payback_lab.report.summary import Summary
+
+INK = {"0.8": "#009e73", "0.95": "#0072b2", "0.99": "#d55e00", "1": "#4d4d4d"}
+"""One colour per λ."""
+NEVER = 3.6
+"""Where a seed that does not learn within 3 million steps is drawn, in million steps."""
+WIDTH, HEIGHT = 250, 220
+GAMMA = 0.995
+
+
+def delay_points(summary: Summary) -> list[dict[str, Any]]:
+    """List every cell at every candidate: the median over its seeds, and each seed; never is drawn above all."""
+    evidence = gather(results_of(summary.groups), summary.experiment)
+    points = []
+    for cell in evidence.cells:
+        (steps,) = outcomes(evidence, [cell])
+        _, _, gamma, lam = parse_sized_setting(cell[0])
+        known = felt(cell[1], gamma, lam)
+        shared = {"λ": f"{lam:g}", "scheme": title(cell[1]), "seeds": len(steps), "learns": learns(steps)}
+        for name, symbol in NAMES.items():
+            at = shared | {"figure": symbol, "value": getattr(known, name), "median": _drawn(float(middle(steps)))}
+            points += [at | {"seed": n, "step": _drawn(float(step))} for n, step in enumerate(steps)]
+    return points
+
+
+def _drawn(step: float) -> float:
+    return NEVER if np.isinf(step) else step / 1e6
+
+
+def delay_figure(summary: Summary) -> dict[str, Any]:
+    """Draw when the cells learn against each candidate, one panel each, as a Vega-Lite specification with its data."""
+    points = delay_points(summary)
+    panels = [panel(points, symbol, first=n == 0) for n, symbol in enumerate(NAMES.values())]
+    counts = [point["seeds"] for point in points] or [0]
+    many = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+    cells = len({(point["λ"], point["scheme"]) for point in points})
+    subtitle = f"{cells} of 26 cells, seeds per cell: {many}. Large: the median of a cell; small: each seed."
+    heading = alt.TitleParams(
+        "Which figure says how soon an agent learns? DoorKey 11×11",
+        subtitle=subtitle,
+        anchor="start",
+        fontSize=16,
+        subtitleFontSize=13,
+        offset=12,
+    )
+    return figure_of(alt.concat(*panels, columns=3, spacing=24).properties(title=heading))
+
+
+def panel(points: list[dict[str, Any]], symbol: str, first: bool) -> Layered:
+    """Draw when the cells learn against one candidate; the first panel has the legend."""
+    data = alt.Chart(alt.Data(values=[point for point in points if point["figure"] == symbol]))
+    x = alt.X("value:Q", title=symbol, scale=alt.Scale(nice=False, padding=12), axis=alt.Axis(grid=False, tickCount=5))
+    scale = alt.Scale(type="log", domain=[0.2, 4.2], nice=False)
+    ticks = alt.Axis(values=[0.2, 0.5, 1, 2, 3, NEVER], labelExpr=f"datum.value == {NEVER} ? 'never' : datum.label")
+    # Only the panels at the left say what is drawn upwards.
+    y_title = "stays short from (M steps)" if first or symbol == list(NAMES.values())[3] else None
+    legend = alt.Legend(title="λ", orient="right") if first else None
+    ink = alt.Color("λ:N", scale=alt.Scale(domain=list(INK), range=list(INK.values())), legend=legend)
+    seeds = data.mark_point(filled=True, size=16, opacity=0.45).encode(
+        x=x, y=alt.Y("step:Q", title=y_title, scale=scale, axis=ticks), color=ink
+    )
+    names = ["scheme:N", "λ:N", "value:Q", "median:Q", "seeds:Q"]
+    medians = data.transform_filter("datum.seed == 0").mark_point(filled=True, size=110, opacity=0.9)
+    large = medians.encode(x=x, y=alt.Y("median:Q", scale=scale), color=ink, tooltip=[alt.Tooltip(n) for n in names])
+    return alt.layer(seeds, large).properties(width=WIDTH, height=HEIGHT)
+
+
+def felt_figure() -> dict[str, Any]:
+    """Draw the felt share of a delay for four λ, in whole episodes and in rollouts of 128 steps, and its interest."""
+    delays = np.unique(np.geomspace(1, 300, 60).round().astype(int)).tolist()
+    rows = [
+        {
+            "delay": delay,
+            "λ": f"{lam:g}",
+            "felt": payback.felt_share(payback.grm(GAMMA, delay), lam, **more),
+            "with": name,
+        }
+        for lam in LAMBDAS
+        for name, more in (("whole episodes", {}), ("rollouts of 128 steps", {"rollout": 128}))
+        for delay in delays
+    ]
+    interest = [{"delay": delay, "interest": payback.interest(payback.grm(GAMMA, delay))} for delay in delays]
+    x = alt.X(
+        "delay:Q",
+        title="delay D (steps)",
+        scale=alt.Scale(type="log", domain=[1, 300], nice=False),
+        axis=alt.Axis(grid=False, values=[1, 3, 10, 30, 100, 300]),
+    )
+    ink = alt.Color("λ:N", scale=alt.Scale(domain=list(INK), range=list(INK.values())))
+    dash = alt.StrokeDash(
+        "with:N",
+        title=None,
+        scale=alt.Scale(domain=["whole episodes", "rollouts of 128 steps"], range=[[1, 0], [5, 3]]),
+    )
+    share = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=x, y=alt.Y("felt:Q", title="felt share η", scale=alt.Scale(domain=[0, 1])), color=ink, strokeDash=dash
+        )
+    )
+    price = (
+        alt.Chart(alt.Data(values=interest))
+        .mark_line(strokeWidth=2, color="#222222")
+        .encode(x=x, y=alt.Y("interest:Q", title="interest at γ = 0.995", scale=alt.Scale(domain=[1, 5])))
+    )
+    size = {"width": 330, "height": 240}
+    return figure_of(alt.hconcat(share.properties(**size), price.properties(**size), spacing=30))

@@ -1,0 +1,37 @@
+"""The Python blocks of the site's pages run: each page's in order, as one program."""
+
+from pathlib import Path
+
+import pytest
+
+from .code_blocks import as_program, python_blocks, run
+
+DOCS = Path(__file__).parents[2] / "docs"
+OWN_TEST = {"guarantee.md"}
+"""Its block is a doctest, run by test_guarantee_page.py."""
+HOSTS = {
+    "howto/gymnax.md": "gymnax",
+    "howto/rllib.md": "ray.rllib",
+    "howto/rllte.md": "rllte.xplore.reward",
+    "howto/rsl_rl.md": "rsl_rl.runners",
+}
+"""Pages whose host has an environment of its own: `make test-hosts` runs them there."""
+
+
+def pages() -> list[str]:
+    """Return the pages that show Python, but the tutorials, which are notebooks."""
+    found = [path for path in sorted(DOCS.rglob("*.md")) if python_blocks(path.read_text())]
+    names = [path.relative_to(DOCS).as_posix() for path in found]
+    return [name for name in names if not name.startswith(("tutorials/", "_")) and name not in OWN_TEST]
+
+
+@pytest.mark.parametrize("page", pages())
+def test_the_blocks_of_a_page_run(page: str, tmp_path: Path):
+    if page in HOSTS:
+        pytest.importorskip(HOSTS[page], reason=f"{HOSTS[page]} has an environment of its own: make test-hosts")
+    done = run(as_program((DOCS / page).read_text()), tmp_path)
+    assert done.returncode == 0, f"{page}\n{done.stderr}"
+
+
+def test_the_pages_are_found():
+    assert {"start.md", "howto/sb3.md", "howto/rllib.md", "howto/own-match.md"} <= set(pages())
