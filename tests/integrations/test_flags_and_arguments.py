@@ -58,6 +58,37 @@ def test_a_flag_that_is_no_answer_is_refused(end):
         shaped.step(np.ones(B, int))
 
 
+def test_number_flags_in_sb3():
+    pytest.importorskip("stable_baselines3")
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper
+
+    from payback.integrations.sb3 import ShapeVecReward
+
+    class Numbers(VecEnvWrapper):
+        dtype, end = bool, 1
+
+        def reset(self):
+            return self.venv.reset()
+
+        def step_wait(self):
+            obs, reward, done, infos = self.venv.step_wait()
+            return obs, reward, (done * self.end).astype(self.dtype), infos
+
+    paid = []
+    for dtype in (bool, np.uint8, np.float32):
+        Numbers.dtype = dtype
+        env = ShapeVecReward(Numbers(DummyVecEnv([lambda: Corridor(3)] * B)), "bonus", payback.match_after(GAMMA, 2))
+        env.reset()
+        paid.append([env.step(np.ones(B, int))[1].tolist() for _ in range(8)])
+    assert paid[0] == paid[1] == paid[2]
+    Numbers.end = 0.5
+    env.reset()
+    for _ in range(2):
+        env.step(np.ones(B, int))
+    with pytest.raises(ValueError, match="neither 0 nor 1; give booleans"):
+        env.step(np.ones(B, int))
+
+
 class RaisesAtEnds:
     """A bonus of 1 that raises at the first end."""
 

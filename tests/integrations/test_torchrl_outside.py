@@ -154,6 +154,26 @@ def test_loans_hold_no_graph():
     assert not state["reward"].requires_grad
 
 
+@pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode")
+def test_a_bonus_that_raises_at_an_end_leaves_no_debt_to_the_next_episode():
+    class Raises(Transform):
+        calls = 0
+
+        def _step(self, tensordict, next_tensordict):
+            self.calls += 1
+            if self.calls == 3:
+                raise RuntimeError("no memory left")
+            return next_tensordict
+
+    one = env(inside=(Raises(),), length=6, transform=payback.match_at_end(GAMMA))
+    with pytest.raises(RuntimeError, match="no memory left"):
+        play(one)
+    assert (one.reset()["debt"] == 0).all()
+    assert shaping_of(one).drops == 2
+    shaped = play(one, 6)["next", "shaped_reward"][0, :, 0].double().numpy()
+    assert GAMMA ** np.arange(6) @ shaped == pytest.approx(0, abs=1e-5)
+
+
 @pytest.mark.parametrize("flags", [torch.uint8, torch.float32])
 def test_flags_of_another_dtype(flags):
     class Cast(Transform):

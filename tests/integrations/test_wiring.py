@@ -65,7 +65,13 @@ def test_what_may_break_the_law_is_said():
     with pytest.warns(ShapingWarning, match="TransformReward outside the shaping can change rewards"):
         check_wiring(TransformReward(shaped(), lambda r: min(r, 1e9)))
     with pytest.warns(ShapingWarning, match=r"2 shapings are stacked \(gamma 0\.99, 0\.9"):
-        check_wiring(ShapeReward(shaped(), "bonus", payback.match_after(0.99, 4)))
+        two = ShapeReward(OrderEnforcing(shaped()), "bonus", payback.match_after(0.99, 4))
+    with pytest.warns(ShapingWarning, match=r"2 shapings are stacked \(gamma 0\.99, 0\.9"):
+        check_wiring(two)
+    with pytest.warns(ShapingWarning, match=r"2 shapings are stacked \(gamma 0\.99, 0\.9"):
+        ShapeVectorReward(
+            ShapeVectorReward(SyncVectorEnv([lambda: Corridor(3)]), "bonus", MATCH), "bonus", payback.grm(0.99, 2)
+        )
 
 
 def test_no_shaping_is_refused():

@@ -29,7 +29,7 @@ from payback.integrations.gymnasium_rows import add_debt_to_final, autoreset_mod
 from payback.integrations.host import host
 from payback.integrations.ledger import Ledger, ask, read_end, read_intrinsic
 from payback.integrations.observed_debt import space_with_debt, with_debt
-from payback.integrations.wiring import check_wiring
+from payback.integrations.wiring import check_wiring, say_stacked
 
 with host("Gymnasium", "pip install 'payback[gymnasium]'"):
     import gymnasium as gym
@@ -70,6 +70,7 @@ class ShapeVectorReward(VectorWrapper):
         record: str | Path | None = None,
     ):
         super().__init__(env)
+        say_stacked(env, getattr(transform, "gamma", None))
         self._mode = autoreset_mode(env)
         self._intrinsic, self._event, self._observe = intrinsic, event, observe_debt
         self.ledger = Ledger(transform, env.num_envs, on_truncation, intrinsic, learner_gamma, record)
@@ -185,6 +186,7 @@ class ShapeReward(gym.Wrapper):
         record: str | Path | None = None,
     ):
         super().__init__(env)
+        say_stacked(env, getattr(transform, "gamma", None))
         self._one = _BatchOfOne(env)
         options = (on_truncation, False, event, learner_gamma, record)
         self._batch = ShapeVectorReward(self._one, intrinsic, transform, *options)

@@ -53,6 +53,25 @@ def check_wiring(env: Any, episodes: int = 20) -> int:
     return finished
 
 
+def say_stacked(env: Any, gamma: float | None) -> None:
+    """Warn of a shaping inside the one that is being built around `env`; its γ is compared where both are known."""
+    layer = env
+    while layer is not None:
+        ledger = vars(layer).get("ledger")
+        if isinstance(ledger, Ledger):
+            inner = getattr(ledger.transform, "gamma", None)
+            _warn(_stacked(2, f"{gamma}, {inner}"))
+            return
+        layer = vars(layer).get("env")
+
+
+def _stacked(count: int, gammas: str) -> str:
+    return (
+        f"{count} shapings are stacked (gamma {gammas}, the outermost first): the info of the inner ones is "
+        "overwritten, and each needs the learner's gamma; add the bonuses up and shape them once"
+    )
+
+
 def _walk(env: Any) -> tuple[list[Ledger], list[Any]]:
     """Return the ledgers of all shapings, the outermost first, and the wrappers outside the first."""
     ledgers: list[Ledger] = []
@@ -130,10 +149,7 @@ def _warn_of(shapings: list[Ledger], outside: list[Any], finished: int) -> None:
     """Warn of what may break the law although these episodes kept it."""
     if len(shapings) > 1:
         gammas = ", ".join(str(getattr(ledger.transform, "gamma", None)) for ledger in shapings)
-        _warn(
-            f"{len(shapings)} shapings are stacked (gamma {gammas}, the outermost first): the info of the inner ones "
-            "is overwritten, and each needs the learner's gamma; add the bonuses up and shape them once"
-        )
+        _warn(_stacked(len(shapings), gammas))
     changing = [layer for layer in outside if hasattr(layer, "reward") or "Reward" in type(layer).__name__]
     if changing:
         _warn(
