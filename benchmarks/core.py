@@ -1,6 +1,6 @@
 """The core beside its peers, as ratios measured side by side in one run.
 
-    python benchmarks/core.py            the table in the README
+    python benchmarks/core.py            the tables of docs/results/speed.md
 
 Times are CPU seconds of this one-threaded process, the least of many repetitions, the two sides of a ratio
 taken in turns: on a shared machine the ratio means something, the time does not.

@@ -1,11 +1,13 @@
-"""Docstrings as the code writes them: an indented block is an equation, shown as it stands."""
+"""Docstrings as the code writes them: an indented block is an equation; fields with an underscore are left out."""
 
 from __future__ import annotations
 
+import inspect
 import re
 from typing import Any
 
 from sphinx.application import Sphinx
+from sphinx.util.inspect import signature, stringify_signature
 
 
 def with_literal_blocks(lines: list[str]) -> list[str]:
@@ -44,7 +46,19 @@ def _process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: l
     lines[:] = with_literal_blocks(without_substitutions(lines))
 
 
+def _without_private(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, arguments: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """Leave the parameters with an underscore out of a class's signature: they are the package's own."""
+    if not inspect.isclass(obj) or not arguments or not re.search(r"\b_\w", arguments):
+        return arguments, returned
+    found = signature(obj)
+    public = [parameter for parameter in found.parameters.values() if not parameter.name.startswith("_")]
+    return stringify_signature(found.replace(parameters=public), unqualified_typehints=True), returned
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Change docstrings when autodoc reads them."""
     app.connect("autodoc-process-docstring", _process)
+    app.connect("autodoc-process-signature", _without_private)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from pathlib import Path
+import pkgutil
+from importlib.metadata import metadata
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -46,10 +47,11 @@ FURTHER = (
 
 
 def public_modules() -> list[str]:
-    """Return the modules whose names are public; an adapter is a module of `payback.integrations` that needs a host."""
-    folder = Path(importlib.import_module("payback.integrations").__path__[0])
-    adapters = [path.stem for path in sorted(folder.glob("*.py")) if "\nwith host(" in path.read_text()]
-    return [*MODULES, *(f"payback.integrations.{name}" for name in adapters if name != "observed_debt")]
+    """Return the modules whose names are public; an adapter is a module that has the name of an extra, its host's."""
+    found = importlib.import_module("payback.integrations")
+    modules = {module.name for module in pkgutil.iter_modules(found.__path__)}
+    extras = [name.replace("-", "_") for name in metadata("payback").get_all("Provides-Extra", [])]
+    return [*MODULES, *(f"payback.integrations.{name}" for name in extras if name in modules)]
 
 
 def names_of(module: Any) -> list[str]:

@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from payback_lab.claims.claim import Claim
-from payback_lab.experiments.doorkey.table import figures
+from payback_lab.report import readme, store
+from payback_lab.report.charts.reach import reach_rows
 from payback_lab.report.claims import line, page
 from payback_lab.report.committed import verdicts
 from payback_lab.report.docs import FILLED
-from payback_lab.report.doorkey_tables import runs_of, tables
-from payback_lab.report.reproduction import cell, filled
+from payback_lab.report.doorkey_tables import tables
+from payback_lab.report.readme import sentence
+from payback_lab.report.reproduction import filled
 from payback_lab.report.results_pages import CONVERGED, table, with_cliffs
 from payback_lab.user_error import UserError
 
@@ -53,12 +55,12 @@ def test_the_summary_counts_the_same_verdicts(experiment: str):
     assert f"{sentences} {named}" in CHALLENGE
 
 
-def test_the_readme_quotes_the_committed_lengths():
-    runs = runs_of(RESULTS)
-    found = {s: figures(cell(runs, "a0.02-g0.995", s), "mean_length").mean() for s in ("im", "grm-10", "none")}
-    said = re.search(r"for (\d+) steps per episode; the same\s.* ends at (\d+), no bonus at (\d+)\.", README)
-    assert said is not None
-    assert [int(number) for number in said.groups()] == [round(length) for length in found.values()]
+def test_the_readme_quotes_the_committed_reach():
+    found = next(summary for summary in store.load(RESULTS) if summary.experiment == "reach")
+    assert readme.filled(README, found) == README
+    assert sentence(reach_rows(found)).count("times the fewest steps") == 2
+    with pytest.raises(UserError, match="lacks a method at 11×11"):
+        sentence([row for row in reach_rows(found) if row.scheme != "im"])
 
 
 def test_the_page_of_claims_is_that_of_the_committed_results():

@@ -10,6 +10,8 @@ from payback.auditing.cause import Cause
 from payback.auditing.evidence import Episode, Evidence
 from payback.auditing.fitting_gamma import best_gamma, discounted
 
+SIGN = 0.05
+"""The share of a leak that counts as left where a sign, not an amount, speaks for a cause."""
 FEW = 3
 """Episodes from which a number can be fitted."""
 FITTED = 0.4
@@ -97,7 +99,8 @@ def _constant_factor(evidence: Evidence) -> Supposition:
     if not np.isfinite(factor) or abs(factor) < 1e-2:
         return Supposition(Cause.CONSTANT_FACTOR, np.ones(len(last)))
     # Beside a large debt every small payment would seem to fit, so that the smaller of the two is the measure.
-    left = np.abs(last - factor * owed) / np.maximum(np.minimum(np.abs(missing), np.abs(last)), 1e-300)
+    with np.errstate(over="ignore"):  # beside a last payment of 0 everything is too much
+        left = np.abs(last - factor * owed) / np.maximum(np.minimum(np.abs(missing), np.abs(last)), 1e-300)
     return Supposition(Cause.CONSTANT_FACTOR, left, f"{factor:.4g} times", None, FITTED)
 
 

@@ -87,7 +87,7 @@ def running_zero(example: Array, dtype: Any) -> Array:
 
 
 def cast_to(xp: Any, x: Array, dtype: Any) -> Array:
-    """Return `x` in another dtype; not `xp.astype`, which NumPy has only from 2.1 on."""
+    """Return `x` in another dtype; `numpy.asarray` also takes NumPy's scalars, which running means are."""
     return np.asarray(x, dtype=dtype) if xp is np else xp.astype(x, dtype)
 
 

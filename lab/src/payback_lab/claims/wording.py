@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from payback_lab.claims.claim import Verdict
+from payback_lab.claims.claim import Figure, Verdict
 from payback_lab.claims.comparison import improvement, interval_of_ratio, welch
 from payback_lab.claims.evidence import Cell, Evidence, Measure
 from payback_lab.statistics import bootstrap_interval
@@ -23,13 +23,14 @@ def said(evidence: Evidence, measure: Measure, cells: Sequence[Cell]) -> str:
     return f"{measure.title}: {'; '.join(parts)}" if measure.title else "; ".join(parts)
 
 
-def figures_said(here: str) -> dict[str, str]:
-    """Read back what `said` says of the schemes of an experiment without settings, for a measure without title.
+def figure_said(figure: Figure) -> str:
+    """Say a stored figure as `said` says what was measured.
 
-    >>> figures_said("none 450 [448, 453]; im 3,982 [3,900, 4,100]")
-    {'none': '450 [448, 453]', 'im': '3,982 [3,900, 4,100]'}
+    >>> figure_said(Figure("converged", "", "im", 3982.2, 3900.1, 4100.0, 10, never=2))
+    '3,982 [3,900, 4,100] (2 of 10 never)'
     """
-    return dict(part.split(" ", 1) for part in here.split("; "))
+    value = _spread((figure.mean, figure.low, figure.high), figure.mean) if figure.seeds > 1 else _short(figure.mean)
+    return f"{value} ({figure.never} of {figure.seeds} never)" if figure.never else value
 
 
 def _one(evidence: Evidence, measure: Measure, cell: Cell) -> str:
@@ -45,15 +46,24 @@ def with_interval(values: np.ndarray, digits: int | None = None) -> str:
     >>> with_interval(np.array([88.0, 88.0])), with_interval(np.array([88.0, 88.0]), digits=1)
     ('88 [88, 88]', '88.0 [88.0, 88.0]')
     """
-    numbers = (values.mean(), *bootstrap_interval(values))
+    mean = float(values.mean())
+    numbers = (mean, *(float(x) for x in bootstrap_interval(values)))
     if digits is None:
-        size = abs(values.mean())
-        places = 0 if size >= 200 else 1 if size >= 1 else 3
-        # + 0.0: what rounds to −0 is said as 0.
-        texts = [f"{round(float(x), places) + 0.0:,.{places}f}".removesuffix(".0") for x in numbers]
-    else:
-        texts = [f"{x:.{digits}f}" for x in numbers]
+        return _spread(numbers, mean) if len(values) > 1 else _short(mean)
+    texts = [f"{x:.{digits}f}" for x in numbers]
     return f"{texts[0]} [{texts[1]}, {texts[2]}]" if len(values) > 1 else texts[0]
+
+
+def _spread(numbers: Sequence[float], size: float) -> str:
+    mean, low, high = (_short(x, size) for x in numbers)
+    return f"{mean} [{low}, {high}]"
+
+
+def _short(number: float, size: float | None = None) -> str:
+    """Write a number with as many places as one of this size needs; what rounds to −0 is 0."""
+    size = abs(number if size is None else size)
+    places = 0 if size >= 200 else 1 if size >= 1 else 3
+    return f"{round(number, places) + 0.0:,.{places}f}".removesuffix(".0")
 
 
 def ratio_with_interval(one: np.ndarray, other: np.ndarray) -> str:

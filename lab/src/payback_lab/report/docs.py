@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from payback_lab.atomic_write import write_file
-from payback_lab.report import claims, curiosity, reach, reproduction, results_pages, store, which_delay
+from payback_lab.report import claims, curiosity, reach, readme, reproduction, results_pages, store, which_delay
 from payback_lab.report.charts.curiosity import curiosity_figure
 from payback_lab.report.charts.reach import as_svg, reach_figure, speed_figure
 from payback_lab.report.charts.which_delay import delay_figure, felt_figure
@@ -36,12 +36,12 @@ OWN_FIGURES: Mapping[str, Callable[[Mapping[str, Summary]], dict[str, Any]]] = {
 """The figures of docs/reach.md, docs/which-delay.md and docs/results/curiosity.md, from the summaries by experiment."""
 FILLED = {**results_pages.FILLED, "docs/reproduction.md": reproduction.filled}
 """The pages that are written by hand around tables that are made, and what fills them from the folder of summaries."""
-PAGES = (*FILLED, "docs/reach.md", "docs/which-delay.md")
+PAGES = (*FILLED, "README.md", "docs/reach.md", "docs/which-delay.md")
 """What is written by hand and has places for tables."""
 
 
 def write_docs(root: Path, summaries: Path, console: Console) -> int:
-    """Write the tables into the pages of docs/, and docs/claims.md, docs/results/curiosity.md, docs/figures; return 0.
+    """Write README's sentence, the tables of docs/, whole pages (claims, curiosity) and docs/figures; return 0.
 
     Nothing is written before everything is made, so that a summary that cannot be read changes no page.
     """
@@ -57,6 +57,7 @@ def write_docs(root: Path, summaries: Path, console: Console) -> int:
         **{name: fill(text[name], summaries) for name, fill in FILLED.items()},
         "docs/claims.md": claims.page(summaries),
         "docs/results/curiosity.md": curiosity.page(summaries),
+        "README.md": readme.filled(text["README.md"], told["reach"]),
         "docs/reach.md": reach.filled(text["docs/reach.md"], told["reach"]),
         "docs/which-delay.md": which_delay.filled(text["docs/which-delay.md"], told),
         **{f"docs/figures/{name}.svg": svg for name, svg in _figures(told, summaries).items()},

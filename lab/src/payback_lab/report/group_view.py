@@ -1,11 +1,11 @@
 """A group of runs as the page shows it: curves, small charts by scheme, policies, films, settings."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
+from payback_lab.experiments.doorkey.setting import numbers_of
 from payback_lab.methods import in_order, title
 from payback_lab.policy import outcome
 from payback_lab.report import tables
@@ -67,10 +67,9 @@ def heading(name: str) -> str:
     """
     group = GroupName.parse(name)
     letters = {"s": "size", "a": "α", "g": "γ", "l": "λ"}
-    words = re.sub(
-        r"(^|-)([sagl])(?=[\d.])", lambda m: f"{', ' if m[1] else ''}{letters[m[2]]} = ", group.setting or ""
-    )
-    return ", ".join(filter(None, (group.ablation, words))) or group.experiment
+    setting = group.setting or ""
+    words = [f"{letters[letter]} = {number}" for letter, number in numbers_of(setting).items()] or [setting]
+    return ", ".join(filter(None, (group.ablation, *words))) or group.experiment
 
 
 def seeds_said(counts: Sequence[int]) -> str:

@@ -5,8 +5,8 @@ from payback_lab.experiments.doorkey.table import Spread
 from payback_lab.experiments.reach.measures import Row
 from payback_lab.methods import title
 from payback_lab.report.charts.reach import reach_rows
+from payback_lab.report.doorkey_tables import reached_said
 from payback_lab.report.markdown import placed, rows
-from payback_lab.report.readme_doorkey import reached_said
 from payback_lab.report.summary import Summary
 
 HEADER = ("grid", "method", "seeds", "solved", "stays short from", "final length over the optimum", "reaches it")

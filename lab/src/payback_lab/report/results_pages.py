@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from payback_lab.claims.wording import figures_said
+from payback_lab.claims.wording import figure_said
 from payback_lab.experiments.cliff.claims import FASTEST
 from payback_lab.methods import SCHEMES
 from payback_lab.prior_work import summary as prior_work
@@ -19,9 +19,9 @@ CONVERGED = {"cliff": FASTEST.sentence, "long-cliff": None}
 def table(results: Path, experiment: str) -> str:
     """Return one experiment's table in Markdown: a row per scheme, from `results` alone."""
     runs = next(group["runs"] for group in committed(results, experiment)["groups"] if group["name"] == experiment)
-    here = {claim.sentence: claim.here for claim in committed_claims(results, experiment) if claim.plain}
+    figures = {claim.sentence: claim.figures for claim in committed_claims(results, experiment) if claim.plain}
     sentence = CONVERGED[experiment]
-    episodes = figures_said(here[sentence]) if sentence else {}
+    episodes = {figure.scheme: figure_said(figure) for figure in figures[sentence]} if sentence else {}
     header = ["scheme", *(["converged, episode"] if episodes else []), "optimal", "greedy return", "greedy moves"]
     header.append("largest law residual")
     lines = []
