@@ -48,7 +48,7 @@ def _rounded(values: np.ndarray) -> list[float | None]:
     return [None if np.isnan(value) else round(float(value), 2) for value in values]
 
 
-def thinned(columns: dict[str, Any], points: int = 250) -> dict[str, Any]:
+def thinned(columns: dict[str, Any], points: int = 200) -> dict[str, Any]:
     """Keep at most so many points of aggregated curves, four digits of each: a chart of the page shows no more.
 
     >>> thinned({"x": [1, 2, 3, 4], "series": {"im": {"mean": [1234.56, None, 2.0, 3.0]}}}, points=2)
