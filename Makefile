@@ -35,13 +35,14 @@ $(VENV)/.dev-ready: $(VENV)/.run-ready
 	$(call quietly,$(PIP) --editable '.[dev]' --editable 'lab[ray]')
 	@touch $@
 
-reproduce: $(VENV)/.run-ready  ## the main job: the cliffs in full, a short DoorKey, the report (about a quarter of an hour)
+reproduce: $(VENV)/.run-ready  ## the main job: the cliffs in full, a short DoorKey 8×8 and 11×11, the report (about a quarter of an hour)
 	@$(BIN)/payback-lab list
 	@$(BIN)/payback-lab run cliff
 	@$(BIN)/payback-lab run cliff --ablation cumulative-mean
 	@$(BIN)/payback-lab run cliff --ablation wide-rnd
 	@$(BIN)/payback-lab run long-cliff
 	@$(BIN)/payback-lab run doorkey --schemes none im grm-10 --settings a0.02-g0.995 --seeds 1 --steps 1499136
+	@$(BIN)/payback-lab run reach --schemes none im grm-30 --settings s11-a0.02-g0.995-l0.95 --seeds 1 --steps 1499136
 	@$(BIN)/payback-lab report
 
 # In a folder of its own, since a short and a full DoorKey cannot share one. Breadth-first: whenever it is stopped, what
@@ -62,11 +63,8 @@ reproduce-all: $(VENV)/.run-ready  ## everything in full, with all seeds and abl
 	  $(BIN)/payback-lab run doorkey --again --schemes $(OTHERS) --settings a0.02-g0.995 --seeds $$n --out $(ALL) \
 	  && $(BIN)/payback-lab report --out $(ALL) || exit; done
 
-demo: $(VENV)/.run-ready  ## an agent learns DoorKey before your eyes, then a first report (about two minutes)
-	@$(BIN)/python lab/examples/doorkey_agent.py
-	@$(BIN)/python examples/random_walker.py
-	@$(BIN)/payback-lab run cliff --steps 1000 --seeds 3 --out demo
-	@$(BIN)/payback-lab report --out demo
+demo: $(VENV)/.run-ready  ## three agents learn DoorKey 11×11 before your eyes: no bonus, a raw one, GRM (about two minutes)
+	@$(BIN)/python lab/examples/doorkey_agent.py --out demo
 
 # Hosts that the main environment cannot hold: RLlib pins Gymnasium 1.2.2, gymnax asks for one below 1.4, RL Zoo for
 # python-dateutil below 3, and rllte's pins resolve with nothing. They agree with each other, and share `hosts`;

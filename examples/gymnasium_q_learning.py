@@ -31,7 +31,7 @@ def main(steps: int = STEPS, seed: int = 0) -> float:
     lake = lambda: gym.make("FrozenLake-v1", is_slippery=False)  # noqa: E731
     envs = SyncVectorEnv([lake] * ENVS, autoreset_mode=AutoresetMode.SAME_STEP)
     squares, moves = envs.single_observation_space.n, envs.single_action_space.n
-    envs = ShapeVectorReward(envs, Counts(squares), payback.grm(GAMMA, delay=3))
+    envs = ShapeVectorReward(envs, Counts(squares), payback.grm(GAMMA, delay=3), learner_gamma=GAMMA)
 
     Q, chance = np.zeros((squares, moves)), np.random.default_rng(seed)
     obs, _ = envs.reset(seed=seed)

@@ -34,7 +34,7 @@ def main(frames: int = 30 * BATCH, seed: int = 0, keep=None) -> float:
     torch.manual_seed(seed)
     target, predictor = network(4, 16), network(4, 16)
     bonus = RNDTransform(target, predictor, normalize_obs=False, normalize_reward=False)
-    shaping = ShapeReward(payback.chain(payback.scale(0.5), payback.grm(GAMMA, delay=10)))
+    shaping = ShapeReward(payback.chain(payback.scale(0.5), payback.grm(GAMMA, delay=10)), learner_gamma=GAMMA)
     env = TransformedEnv(SerialEnv(ENVS, cart_pole), Compose(StepCounter(200), bonus, shaping))
     env.set_seed(seed)
 

@@ -1,72 +1,161 @@
-"""Watch an agent learn MiniGrid's DoorKey with a shaped count bonus: GRM with D = 10, PPO with an LSTM, in JAX.
+"""Watch three agents learn MiniGrid's DoorKey, 11×11: without a bonus, with a raw one, and with one that is repaid.
 
-Prints the mean length of the episodes as it learns, and one episode of the trained agent in letters:
-the agent is > v < ^, k the key, L a locked door, / an open one, G the goal. About a minute on one core.
+PPO with an LSTM, in JAX, one process per agent; the bonus is a count that starts anew with every episode, GRM repays it
+30 steps later. Shows the mean length of episodes while they learn, then draws one episode of each trained agent, all
+on the same layout, into an SVG file. About two minutes on two cores.
 
-    python lab/examples/doorkey_agent.py [--updates N]
+    python lab/examples/doorkey_agent.py [--updates N] [--size N] [--seed N] [--out DIR]
 """
 
 import argparse
+import multiprocessing
+import os
 import time
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, NamedTuple
 
-import jax
 import numpy as np
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
 
-from payback_lab.environments.doorkey.rules import OPEN, make_doorkey
-from payback_lab.learners.ppo.config import PPO
-from payback_lab.learners.ppo.play import play
-from payback_lab.learners.ppo.rollout import doorkey_environment
-from payback_lab.learners.ppo.train import make_train
-from payback_lab.learners.ppo.update import unflatten
-from payback_lab.methods import transform_of
-
-LINES = 15
+AGENTS = {"none": "no bonus", "im": "raw bonus", "grm-30": "GRM, D = 30"}
+ALPHA, GAMMA = 0.02, 0.995
+EVERY = 10
+"""Updates between two reports of an agent."""
+QUIET = 10.0
+"""Seconds between two lines where no terminal is watched."""
+WIDTH = 40
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Train, saying how it goes; then play one episode."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--updates", type=int, default=300, help="how many updates of 2,048 steps")
-    updates = parser.parse_args(arguments).updates
-    config = PPO(gamma=0.995, alpha=0.02)
-    task = make_doorkey(8)
+class News(NamedTuple):
+    """Hold what an agent reports: its progress, or at the end one episode."""
+
+    scheme: str
+    steps: int
+    length: float
+    """Mean length of its last episodes; NaN before the first has ended."""
+    film: dict[str, np.ndarray] | None = None
+    solved: bool = False
+
+
+def learn(scheme: str, updates: int, size: int, seed: int, tell: Connection) -> None:
+    """Train one agent, telling how it goes; then play one episode. Runs in a process of its own."""
+    import jax
+
+    from payback_lab.environments.doorkey.rules import make_doorkey
+    from payback_lab.learners.ppo.config import PPO
+    from payback_lab.learners.ppo.play import play
+    from payback_lab.learners.ppo.rollout import doorkey_environment
+    from payback_lab.learners.ppo.train import make_train
+    from payback_lab.learners.ppo.update import unflatten
+    from payback_lab.methods import transform_of
+
+    config, task = PPO(gamma=GAMMA, alpha=ALPHA), make_doorkey(size)
     environment = doorkey_environment(task)
-    trainer = make_train(config, environment, transform_of("grm-10", config.gamma))
-    state, begin = trainer.init(jax.random.key(0)), time.monotonic()
-    print("compiling …", flush=True)
+    trainer = make_train(config, environment, transform_of(scheme, GAMMA))
+    state = trainer.init(jax.random.key(seed))
+    length = np.nan
     for update in range(1, updates + 1):
         state, record = trainer.update(state)
-        if update == 1 or update % max(1, updates // LINES) == 0:
-            length, seconds = float(record.window_mean), time.monotonic() - begin
-            bar = (
-                ""
-                if np.isnan(length)
-                else "█" * round(length / task.max_steps * 40) + f" {length:.0f} steps an episode"
-            )
-            print(f"{seconds:5.0f} s  {int(record.steps):9,} steps  {bar or 'no episode has ended yet'}", flush=True)
+        length = float(record.window_mean)
+        if update % EVERY == 0 or update in (1, updates):
+            tell.send(News(scheme, int(record.steps), length))
     p = unflatten(state.learner.parameters)
-    film = play(environment, p, jax.random.key(1), episodes=1, steps=task.max_steps, greedy=False)
-    length = int(film.length[0])
-    print(f"\nThe trained agent, {length} steps:\n")
-    states = jax.tree.map(lambda part: np.asarray(part[:, 0]), film.states)
-    frames = [drawn(task.size, states, t) for t in np.unique(np.linspace(0, length - 1, 6).astype(int))]
-    print("\n".join("   ".join(row) for row in zip(*frames, strict=True)))
+    played = play(environment, p, jax.random.key(1), episodes=1, steps=task.max_steps, greedy=False)
+    steps = int(played.length[0])
+    film = {name: np.asarray(part[:steps, 0]) for name, part in played.states._asdict().items()}
+    tell.send(News(scheme, updates * config.samples, length, film, bool(played.solved[0])))
+    tell.close()
 
 
-def drawn(size: int, states, t: int) -> list[str]:
-    """Draw one state in letters, row by row."""
-    now = {name: int(part[t]) for name, part in states._asdict().items()}
-    inside = range(1, size - 1)
-    grid = [
-        ["." if x in inside and y in inside and x != now["wall"] else "#" for x in range(size)] for y in range(size)
-    ]
-    grid[size - 2][size - 2] = "G"
-    grid[now["door_row"]][now["wall"]] = "/" if now["door"] == OPEN else "L"
-    if now["key_x"] >= 0:
-        grid[now["key_y"]][now["key_x"]] = "k"
-    grid[now["y"]][now["x"]] = ">v<^"[now["direction"]]
-    return ["".join(row) for row in grid]
+def watch(updates: int, size: int, seed: int, console: Console) -> dict[str, News]:
+    """Start the three agents, show how they go, and return the episode that each plays at the end."""
+    spawn = multiprocessing.get_context("spawn")
+    agents: dict[Any, str] = {}
+    processes = []
+    for scheme in AGENTS:
+        hear, tell = spawn.Pipe(duplex=False)
+        process = spawn.Process(target=learn, args=(scheme, updates, size, seed, tell), daemon=True)
+        process.start()
+        tell.close()
+        agents[hear] = scheme
+        processes.append(process)
+    latest: dict[str, News] = {}
+    begin = said = time.monotonic()
+    live = Live(console=console, transient=False, auto_refresh=False) if console.is_terminal else None
+    console.print(f"Three agents learn DoorKey {size}×{size}; compiling takes the first half minute …", highlight=False)
+    with live if live else open(os.devnull):
+        while agents:
+            for ready in wait(list(agents)):
+                try:
+                    news = ready.recv()  # pyright: ignore[reportAttributeAccessIssue]
+                except EOFError:
+                    del agents[ready]
+                    continue
+                latest[news.scheme] = news
+            if live:
+                live.update(table(latest, 10 * size**2, time.monotonic() - begin), refresh=True)
+            elif time.monotonic() - said > QUIET:
+                said = time.monotonic()
+                console.print(table(latest, 10 * size**2, said - begin))
+    for process in processes:
+        process.join()
+    if not live:
+        console.print(table(latest, 10 * size**2, time.monotonic() - begin))
+    return latest
+
+
+def table(latest: dict[str, News], limit: int, seconds: float) -> Table:
+    """Show every agent's steps and the length of its episodes, a full bar being the time limit."""
+    shown = Table("agent", "steps", "length of an episode", box=None, pad_edge=False, title=f"{seconds:.0f} s")
+    for scheme, name in AGENTS.items():
+        news = latest.get(scheme)
+        if news is None or np.isnan(news.length):
+            shown.add_row(name, f"{news.steps:,}" if news else "–", "no episode has ended yet")
+            continue
+        bar = "█" * max(1, round(min(1.0, news.length / limit) * WIDTH))
+        shown.add_row(name, f"{news.steps:,}", f"{bar} {news.length:.0f}{_drawn(news)}")
+    return shown
+
+
+def _drawn(news: News) -> str:
+    """Say how the episode went that is drawn, "" before it has been played."""
+    if news.film is None:
+        return ""
+    return f", drawn: {len(news.film['time'])} steps, {'solved' if news.solved else 'not solved'}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Let three agents learn, and draw what they have learnt; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--updates", type=int, default=600, help="how many updates of 2,048 steps each agent gets")
+    parser.add_argument("--size", type=int, default=11, help="side of the grid")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the three agents")
+    parser.add_argument("--out", type=Path, default=Path("demo"), help="folder of the drawing")
+    asked = parser.parse_args(arguments)
+    if asked.updates < 1 or asked.size < 5:
+        parser.error("give at least 1 update, and a grid of at least 5×5: two rooms and a wall between them")
+    from payback_lab.report.charts.doorkey import strips
+    from payback_lab.running.task import ONE_THREAD
+
+    os.environ.update(ONE_THREAD)  # three agents on two cores: more threads would only get in each other's way
+    console = Console()
+    latest = watch(asked.updates, asked.size, asked.seed, console)
+    films = {scheme: news for scheme, news in latest.items() if news.film is not None}
+    if films.keys() != AGENTS.keys():
+        gone = next(name for scheme, name in AGENTS.items() if scheme not in films)
+        console.print(f"The agent with {gone} stopped early: see its error above.", highlight=False)
+        return 1
+    asked.out.mkdir(parents=True, exist_ok=True)
+    path = asked.out / "three-agents.svg"
+    titled = {f"{AGENTS[s]}, {'solved' if films[s].solved else 'not solved'}": films[s].film or {} for s in AGENTS}
+    path.write_text(strips(titled, asked.size))
+    console.print(f"\nOne episode of each, on the same layout, is drawn in {path}: open it in a browser.", markup=False)
+    console.print("Seeds, sizes and intervals: docs/reach.md.", markup=False)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -1,15 +1,41 @@
-"""The lab's example runs: an agent learns DoorKey before one's eyes."""
+"""The lab's example runs: three agents learn DoorKey before one's eyes, and their film is drawn."""
 
-import runpy
+import os
+import subprocess
+import sys
 from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from .conftest import SOURCES
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "doorkey_agent.py"
 
 
-def test_doorkey_agent_shows_learning_and_an_episode(capsys):
-    runpy.run_path(str(EXAMPLE))["main"](["--updates", "6"])
-    said = capsys.readouterr().out
-    assert said.count(" steps  ") == 6
-    assert "steps an episode" in said  # by the sixth update an episode has ended
-    assert said.count("########") >= 2
-    assert said.count("G#") >= 1
+def example(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": SOURCES, "COLUMNS": "160"}
+    command = [sys.executable, str(EXAMPLE), *arguments]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=280)
+
+
+def test_three_agents_learn_and_their_film_is_drawn(tmp_path: Path):
+    # On the smallest grid, whose episodes end after 250 steps at the latest, so that by the last report some have.
+    done = example("--updates", "12", "--size", "5", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for name in ("no bonus", "raw bonus", "GRM, D = 30"):
+        assert f"{name} " in done.stdout
+    assert done.stdout.count(", drawn: ") == 3
+    assert "24,576" in done.stdout
+    assert "demo/three-agents.svg" in done.stdout
+    drawn = ElementTree.fromstring((tmp_path / "demo" / "three-agents.svg").read_text())
+    words = [text.text or "" for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert sum(word.startswith(("no bonus, ", "raw bonus, ", "GRM, D = 30, ")) for word in words) == 3
+
+
+@pytest.mark.parametrize("wrong", [("--updates", "0"), ("--size", "4")])
+def test_what_cannot_be_watched_is_refused(tmp_path: Path, wrong: tuple[str, str]):
+    done = example(*wrong, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "at least 1 update, and a grid of at least 5×5" in done.stderr
+    assert list(tmp_path.iterdir()) == []

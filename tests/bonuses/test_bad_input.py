@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from payback.bonuses import Count, EpisodicCount, Recency, SimHash
-from payback.bonuses.torch import E3B, ICM, RND
+from payback.bonuses.torch import E3B, ICM, RIDE, RND, NovelD
 
 ROW = np.zeros((2, 3))
 ACTION = np.zeros(2, dtype=int)
 
 
 def test_a_key_that_cannot_be_hashed():
-    for make in (Count, EpisodicCount, Recency):
+    for make in (Count, EpisodicCount, Recency, NovelD, lambda key: RIDE(2, key=key)):
         with pytest.raises(TypeError, match=r"returned a list for environment 0, which cannot.*return a number"):
             make(key=lambda obs: obs.tolist())(ROW, ACTION, ROW, {})
 

@@ -1,5 +1,6 @@
 """Every bonus trains inside Gymnasium's and SB3's loops, and the shaped rewards of an episode sum to zero."""
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -55,6 +56,37 @@ def test_in_sb3(name):
     if name in NETWORKS:
         after = bonus.networks.state_dict()
         assert any(not torch.equal(after[key], before[key]) for key in before), "it has trained itself"
+
+
+class Views(Ring):
+    """The ring with a Dict of an image and a vector, as many environments have it."""
+
+    observation_space = gym.spaces.Dict(
+        {"image": gym.spaces.Box(0, 10, (7, 7, 3), np.uint8), "place": gym.spaces.Box(0, 1, (5,), np.float32)}
+    )
+
+    def _seen(self, place):
+        return {"image": np.full((7, 7, 3), 2 * self.place, np.uint8), "place": place}
+
+    def reset(self, *, seed=None, options=None):
+        place, info = super().reset(seed=seed)
+        return self._seen(place), info
+
+    def step(self, action):
+        place, *rest = super().step(action)
+        return self._seen(place), *rest
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_dicts_and_images_in_sb3(name):
+    """All of a Dict, flattened; and its image alone, through the CNN."""
+    for view in (None, lambda obs: obs["image"]):
+        bonus = NETWORKS[name](view=view)
+        env = ShapeVecReward(make_vec_env(Views, n_envs=2, seed=0), bonus, payback.grm(GAMMA, delay=2))
+        model = PPO("MultiInputPolicy", env, gamma=GAMMA, n_steps=8, batch_size=16, n_epochs=1, seed=0)
+        model.learn(16, callback=CheckShaping())
+        convolutions = [m for m in bonus.networks.modules() if isinstance(m, torch.nn.Conv2d)]
+        assert bool(convolutions) == (view is not None)
 
 
 def test_what_is_kept_is_a_copy():

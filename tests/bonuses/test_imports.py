@@ -19,6 +19,23 @@ def test_importing_the_counted_bonuses_loads_no_network_library():
 
 
 @pytest.mark.parametrize(
+    ("library", "said"),
+    [
+        (
+            "torch",
+            "payback.bonuses.torch needs Torch (import of torch halted; None in sys.modules): pip install 'payback[",
+        ),
+        ("jax", "payback.bonuses.jax needs JAX (import of jax halted; None in sys.modules): pip install jax"),
+    ],
+)
+def test_a_library_that_is_not_there_is_named_with_its_extra(library, said):
+    script = f"import sys; sys.modules['{library}'] = None; import payback.bonuses.{library}"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert said in run.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
     ("module", "name"),
     [
         (module, name)

@@ -136,8 +136,9 @@ def _without_bonus(evidence: Evidence) -> list[Supposition]:
     inner = np.concatenate([e.shaped[1:-1] for e in episodes])
     kept = 0.6 < np.median(np.abs(missing)) / (np.median(np.abs(first)) or np.inf) < 1.5
     kept = kept and bool((first.min() < 0) | (np.mean(missing > 0) > 0.9))
-    # Settlements of several loans are larger than what is paid on the way.
-    settles = len(inner) >= 50 and float(np.median(np.abs(last))) > 2 * float(np.median(np.abs(inner)))
+    # Settlements of several loans are larger than one bonus, as first rows show it, and than what is paid on the way.
+    usual = max(float(np.median(np.abs(rows))) for rows in (first, inner)) if len(inner) >= 50 else np.inf
+    settles = float(np.median(np.abs(last))) > 2 * usual
     unpaid = not settles and np.mean(np.abs(last) < 0.5 * np.abs(last - missing)) > 0.6
     signs: list[tuple[Cause, float]] = []
     if (values >= 0).all() or (values <= 0).all():

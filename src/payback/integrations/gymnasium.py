@@ -76,6 +76,9 @@ class ShapeVectorReward(VectorWrapper):
         if observe_debt:
             self.single_observation_space = space_with_debt(env.single_observation_space)
             self.observation_space = batch_space(self.single_observation_space, env.num_envs)
+        self._B = env.num_envs
+        self._keeps = callable(intrinsic) or callable(event)
+        """Whether a callable will ask for the observation before the step."""
         self._obs: Any = None
         self._all = np.ones(env.num_envs, dtype=bool)
         self._all.flags.writeable = False
@@ -90,7 +93,8 @@ class ShapeVectorReward(VectorWrapper):
         obs, info = self.env.reset(seed=seed, options=options)
         self.ledger.reset(mask)
         self._valid = None if mask is None or self._valid is None else self._valid | mask
-        self._obs = self._keep(obs)
+        # A copy, as environments may write the next observation into the same memory.
+        self._obs = copy(obs) if self._keeps else ()
         return with_debt(obs, self.ledger.owed) if self._observe else obs, info
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -98,11 +102,11 @@ class ShapeVectorReward(VectorWrapper):
         obs, reward, terminated, truncated, info = self.env.step(actions)
         if self._obs is None:
             raise RuntimeError("ShapeVectorReward: call reset before the first step")
-        terminated, truncated = (read_end("an end", flags, self.num_envs) for flags in (terminated, truncated))
+        terminated, truncated = read_end("terminated", terminated, self._B), read_end("truncated", truncated, self._B)
         cut = truncated if np.count_nonzero(truncated) else None
         ended = terminated if cut is None else terminated | truncated
         ended = ended if np.count_nonzero(ended) else None
-        valid, before, self._obs = self._valid, self._obs, self._keep(obs)
+        valid, before, self._obs = self._valid, self._obs, copy(obs) if self._keeps else ()
         self._valid = ~ended if ended is not None and self._mode is AutoresetMode.NEXT_STEP else None
         resets = ended if self._mode is AutoresetMode.SAME_STEP else None
         try:
@@ -122,26 +126,35 @@ class ShapeVectorReward(VectorWrapper):
 
     def close(self, **kwargs: Any) -> None:
         """Close the environments, and write what is left of the log."""
-        self.ledger.close()
+        if "ledger" in vars(self):  # Gymnasium also closes what it deletes: here a wrapper whose arguments were refused
+            self.ledger.close()
         super().close(**kwargs)
 
     def _ask(
         self, before: Any, actions: Any, info: dict, valid: np.ndarray | None, resets: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Return F and the events of a step, in float64 and booleans; both 0 in invalid rows."""
-        answers = []
-        for source in (self._intrinsic, self._event):
-            if source is None:
-                continue
-            step = self.ledger.steps
-            if isinstance(source, str):
-                values = from_info(source, self.num_envs, step, info, valid, resets)
-            else:
-                values = ask(source, self.num_envs, step, *self._transition(before, actions, info, valid, resets))
-            values = read_intrinsic(values, self.num_envs, step, valid)
-            answers.append(values if valid is None else np.where(valid, values, 0.0))
-        event = None if self._event is None else read_end("event", answers[1], self.num_envs)
-        return answers[0], event
+        F = self._read(self._intrinsic, before, actions, info, valid, resets)
+        if self._event is None:
+            return F, None
+        return F, read_end("event", self._read(self._event, before, actions, info, valid, resets), self._B)
+
+    def _read(
+        self,
+        source: Source,
+        before: Any,
+        actions: Any,
+        info: dict,
+        valid: np.ndarray | None,
+        resets: np.ndarray | None,
+    ) -> np.ndarray:
+        step = self.ledger.steps
+        if isinstance(source, str):
+            values = from_info(source, self._B, step, info, valid, resets)
+        else:
+            values = ask(source, self._B, step, *self._transition(before, actions, info, valid, resets))
+        values = read_intrinsic(values, self._B, step, valid)
+        return values if valid is None else np.where(valid, values, 0.0)
 
     def _transition(
         self, before: Any, actions: Any, info: dict, valid: np.ndarray | None, resets: np.ndarray | None
@@ -152,12 +165,6 @@ class ShapeVectorReward(VectorWrapper):
             return before, copy(actions), self._obs, seen
         seen.update({key: deepcopy(info[key]) for key in ("final_obs", "final_info") if key in info})
         return before, copy(actions), with_final(self.env, self._obs, seen, resets), seen
-
-    def _keep(self, obs: Any) -> Any:
-        """The observation for the next call: a copy, as environments may write the next one into the same memory."""
-        if isinstance(self._intrinsic, str) and (self._event is None or isinstance(self._event, str)):
-            return ()
-        return copy(obs)
 
 
 class ShapeReward(gym.Wrapper):

@@ -7,6 +7,7 @@ where their number changes. Constants (γ, shares, horizons) belong to the trans
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,7 @@ def running_mean(state: Any) -> float | None:
     return next((mean for part in state if (mean := running_mean(part)) is not None), None)
 
 
+@lru_cache(maxsize=32)
 def _which(transform: RewardTransform) -> list[bool]:
     two, three = (transform.init(np.zeros(n)) for n in (2, 3))
     shapes = zip(leaves(two), leaves(three), _names(two), strict=True)

@@ -73,8 +73,14 @@ class StepLog:
         worker = self._worker or (process.pid or 0 if child else 0)
         folder = self._folder / f"worker-{worker}" if worker else self._folder
         self._recorder = Recorder(folder, gamma=self._gamma, first_env=worker * APART)
-        weakref.finalize(self, self._recorder.close)
+        weakref.finalize(self, _close, self._recorder)
         return self._recorder
+
+
+def _close(recorder: Recorder) -> None:
+    """Write what is left when Python ends, unless the folder was removed in the meantime."""
+    if recorder.folder.exists():
+        recorder.close()
 
 
 def _lent(reward: np.ndarray, before: Any) -> np.ndarray | None:

@@ -7,6 +7,7 @@ from typing import Concatenate, ParamSpec
 from payback_lab.claims.claim import Claim, Verdict
 from payback_lab.claims.evidence import Cell, Evidence, Measure, gather
 from payback_lab.claims.figures import figures_of
+from payback_lab.claims.power import said_needed, seeds_needed
 from payback_lab.running.plan import Result
 
 FEWEST = 3
@@ -41,6 +42,7 @@ class MeasuringRule:
     measures: tuple[Measure, ...]
 
     def __call__(self, evidence: Evidence) -> Decision:
+        """Decide."""
         return self.decide(evidence)
 
 
@@ -106,6 +108,8 @@ class Claims:
     """How a setting is written in a sentence."""
     settings_of: Callable[[str], Sequence[str]] = lambda setting: (setting,)
     """At which settings a run counts, from the setting in its id."""
+    forecast: bool = False
+    """Whether the note of an undecided sentence says how many seeds would decide it, which takes a while."""
     notes_say_seeds: bool = True
     """Whether every note says how many seeds there are: where runs are added day by day, it changes."""
 
@@ -149,6 +153,9 @@ class Claims:
         here, verdict = (f"not run: {missing}", "undecided") if missing else sentence.rule(evidence)
         lacking = self._lacking(sentence, evidence)
         said = lacking or (_seeds(sentence, evidence) if self.notes_say_seeds else "")
+        open_ = verdict == "undecided" and not lacking and sentence.needs
+        if self.forecast and open_:
+            said += f" {said_needed(seeds_needed(sentence.rule, evidence, sentence.needs))}"
         return Claim(
             sentence.where,
             sentence.sentence,

@@ -1,12 +1,14 @@
 """`payback-lab report`: report.html and figures, from the runs there are or from the committed summaries."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
 from payback_lab import experiments, records
 from payback_lab.atomic_write import write_file
+from payback_lab.experiments.definition import Definition
 from payback_lab.prior_work import summary as prior_summary
 from payback_lab.prior_work.summary import Text
 from payback_lab.records import Record
@@ -47,10 +49,19 @@ def report(out: Path, summaries: Path, save_summaries: bool, console: Console, i
 
 
 def _added(summary: Summary, committed: Sequence[Summary]) -> Summary:
-    """Add the committed runs to the summary of an experiment whose runs are made over several days."""
+    """Add the committed runs to the summary of an experiment whose runs are made over several days.
+
+    Of a sentence that all of them leave open, it is then said how many seeds would decide it.
+    """
     experiment = experiments.load(summary.experiment)
+    if not experiment.adds_up:
+        return summary
     old = next((other for other in committed if other.experiment == summary.experiment), None)
-    return store.merged(experiment, summary, old) if old is not None and experiment.adds_up else summary
+    told = store.merged(experiment, summary, old) if old is not None else summary
+    if not isinstance(experiment, Definition) or experiment.claimed is None:
+        return told
+    forecast = replace(experiment.claimed, forecast=True)
+    return replace(told, claims=tuple(forecast.decide(store.results_of(told.groups))))
 
 
 def _prior(summaries: Path) -> Text | None:

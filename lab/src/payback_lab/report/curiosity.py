@@ -14,7 +14,7 @@ from payback_lab.experiments.curiosity.comparison import (
     share,
     steps_until,
 )
-from payback_lab.experiments.curiosity.config import BONUSES, PAIRED, SCHEMES
+from payback_lab.experiments.curiosity.config import BONUSES, FEW, PAIRED, SCHEMES
 from payback_lab.experiments.curiosity.experiment import EXPERIMENT
 from payback_lab.experiments.curiosity.predicted import predictions
 from payback_lab.methods import title
@@ -27,8 +27,8 @@ COLUMNS = ("seeds", "share that solves it", "steps until then, thousands", "fina
 HEAD = """\
 # Curiosity with Stable-Baselines3
 
-MiniGrid DoorKey 6×6, PPO of Stable-Baselines3, the bonuses of `payback.bonuses` with their defaults, 300,032 steps. Made
-by `payback-lab docs` from the summary in `lab/results/curiosity`; the runs are made by `payback-lab run curiosity`
+MiniGrid DoorKey 6×6, PPO of Stable-Baselines3, the bonuses of `payback.bonuses` with their defaults, 300,032 steps.
+Made by `payback-lab docs` from the summary in `lab/results/curiosity`; the runs are made by `payback-lab run curiosity`
 (`pip install 'payback-lab[sb3]'`). The rules were committed before the first run: [predictions](../predictions.md).
 """
 Cells = Mapping[tuple[str, str], Runs]
@@ -67,7 +67,8 @@ def _first(cells: Cells) -> str:
         ("RND", *COLUMNS),
         [(f"{title(s)} (`{s}`)", *_cell(own[s])) for s in SCHEMES if s in own],
     )
-    pairs = {(a, b): compare(own[a], own[b]) for a, b in PAIRS if a in own and b in own}
+    several = {scheme for scheme, runs in own.items() if len(runs) >= FEW}
+    pairs = {(a, b): compare(own[a], own[b]) for a, b in PAIRS if {a, b} <= several}
     held = rows(
         ("held against each other", "share that solves it", "steps, thousands", "final length", "gains"),
         [(f"`{a}` − `{b}`", *_difference(found)) for (a, b), found in pairs.items()],
@@ -82,7 +83,7 @@ def _verdict(pairs: Mapping[tuple[str, str], Compared]) -> str:
     for other, name in (("im", "the raw bonus"), ("none", "no bonus")):
         found = pairs.get(("grm-30", other))
         if found is None:
-            said.append(f"Whether `grm-30` gains something over {name} cannot be said yet.")
+            said.append(f"Whether `grm-30` gains something over {name} cannot be said of fewer than {FEW} seeds each.")
         elif found.gains:
             said.append(f"**Over {name}, `grm-30` gains something**: {_which(found, 'better')}.")
         else:
@@ -97,7 +98,7 @@ def _which(found: Compared, kind: str) -> str:
 
 
 def _others(cells: Cells) -> str:
-    there = [b for b in BONUSES[1:] if all((b, s) in cells for s in PAIRED)]
+    there = [b for b in BONUSES[1:] if all(len(cells.get((b, s), ())) >= FEW for s in PAIRED)]
     lines = [
         (f"`{bonus}`", title(scheme), *_cell(cells[bonus, scheme]))
         for bonus in BONUSES[1:]

@@ -7,6 +7,7 @@ from payback_lab.experiments.doorkey.printed import PAIRS, SETTINGS
 from payback_lab.experiments.doorkey.table import Reached, Row, Spread, table_rows
 from payback_lab.report import markdown
 from payback_lab.report.committed import committed
+from payback_lab.running.plan import GroupName
 
 HEADER = (
     "scheme",
@@ -40,9 +41,9 @@ def tables(results: Path) -> str:
 
 def runs_of(results: Path, label: str = "") -> list[dict[str, Any]]:
     """Return the runs of the paper's own settings, or of what bears a label ("plain-settlement"), with the setting."""
-    name = f"doorkey+{label}" if label else "doorkey"
-    groups = [(group["name"].partition("/"), group["runs"]) for group in committed(results, "doorkey")["groups"]]
-    return [{**run, "setting": setting} for (of, _, setting), runs in groups if of == name for run in runs]
+    groups = [(GroupName.parse(group["name"]), group["runs"]) for group in committed(results, "doorkey")["groups"]]
+    own = [(name, runs) for name, runs in groups if name.ablation == (label or None)]
+    return [{**run, "setting": name.setting} for name, runs in own for run in runs]
 
 
 def line(row: Row) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from payback_lab.report.claims_view import claims_view
 from payback_lab.report.dots import Panel
 from payback_lab.report.group_view import group_view
 from payback_lab.report.stories import story_of
+from payback_lab.report.story import Drawing
 from payback_lab.report.summary import Group, Summary
 from payback_lab.running.progress import duration
 
@@ -43,13 +44,12 @@ def _card(summary: Summary, charts: Charts) -> dict[str, Any]:
     """Tell the experiment's story: what stands on the first screen, and the charts before its curves."""
     story = story_of(summary.experiment)
     picture = story.picture(summary)
-    drawn = picture is not None and not isinstance(picture, Panel)
     return {
         "question": story.question,
         "sentences": [text for told in story.sentences if (text := told(summary))],
         "conclusion": story.conclusion(summary),
         "panel": picture if isinstance(picture, Panel) else None,
-        "chart": charts.add(summary.experiment, picture) if drawn else None,
+        "chart": charts.add(summary.experiment, picture) if isinstance(picture, Drawing) else None,
         "charts": [charts.add(summary.experiment, drawing) for drawing in story.charts(summary)],
     }
 

@@ -10,7 +10,10 @@ inside `update`, as in `payback.bonuses.torch`. A state is a tuple of arrays: ke
 save it with it.
 """
 
-from payback.bonuses.jax.counts import count, episodic_count
+try:
+    from payback.bonuses.jax.counts import count, episodic_count
+except ImportError as error:
+    raise ImportError(f"payback.bonuses.jax needs JAX ({error}): pip install jax") from error
 from payback.bonuses.jax.inverse_features import icm
 from payback.bonuses.jax.pure import PureBonus
 from payback.bonuses.jax.random_distillation import rnd

@@ -8,7 +8,10 @@ transition. Vectors go through an MLP, images through a small CNN, the arrays of
 concatenated. `options` are those of `payback.bonuses.torch.method.Options`.
 """
 
-from payback.bonuses.torch.curiosity import Curiosity
+try:
+    from payback.bonuses.torch.curiosity import Curiosity
+except ImportError as error:
+    raise ImportError(f"payback.bonuses.torch needs Torch ({error}): pip install 'payback[bonuses]'") from error
 from payback.bonuses.torch.disagreement import Disagreement
 from payback.bonuses.torch.e3b import E3B
 from payback.bonuses.torch.icm import ICM

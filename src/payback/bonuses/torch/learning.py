@@ -1,5 +1,8 @@
 """When a bonus learns, and from which transitions."""
 
+# Torch's from_numpy has a parameter without a type.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,36 +1,19 @@
 """The observation of DoorKey: MiniGrid's 7×7 egocentric view, with occlusion, as a table.
 
 Without the key the view depends only on (wall, door row, door state, x, y, direction). The key is drawn over the
-looked-up view, because it hides nothing behind it. One 16-bit number per cell holds MiniGrid's (object, colour, state);
-a shift and a mask return each of them.
+looked-up view, because it hides nothing behind it. Cells are tile numbers, as in `environments/minigrid/tiles.py`.
 """
 
 import functools
-from typing import Any
 
 import numpy as np
 
+from payback_lab.environments.minigrid.tiles import channels, tile
+
+__all__ = ["DOORS", "EMPTY", "FORWARD", "GOAL", "KEY", "UNSEEN", "VIEW", "WALL", "channels", "view_table", "visible"]
+
 VIEW = 7
 """Side of the square the agent sees; it stands in the middle of the last row, looking at the first."""
-SHIFTS, MASKS = (0, 4, 7), (15, 7, 3)
-"""Where a tile's number holds object, colour and state: (tile >> shift) & mask."""
-
-
-def tile(kind: int, colour: int, state: int) -> np.uint16:
-    """Return the number of MiniGrid's tile (object, colour, state)."""
-    return np.uint16(kind | colour << SHIFTS[1] | state << SHIFTS[2])
-
-
-def channels(tiles: Any) -> tuple[Any, ...]:
-    """Return object, colour and state of tile numbers, three uint8 arrays of their shape, NumPy or JAX.
-
-    >>> [int(channel) for channel in channels(KEY)]
-    [5, 4, 0]
-    """
-    numbers = zip(SHIFTS, MASKS, strict=True)
-    return tuple((tiles >> np.uint16(shift) & np.uint16(mask)).astype(np.uint8) for shift, mask in numbers)
-
-
 UNSEEN, EMPTY, WALL, GOAL, KEY = tile(0, 0, 0), tile(1, 0, 0), tile(2, 5, 0), tile(8, 1, 0), tile(5, 4, 0)
 DOORS = np.array([tile(4, 4, state) for state in range(3)])
 """The door that is open, closed, locked."""

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Literal
 
 from payback_lab.experiments.curiosity.comparison import Runs, compare, lengths, solved
-from payback_lab.experiments.curiosity.config import PAIRED, SCHEMES
+from payback_lab.experiments.curiosity.config import FEW, PAIRED, SCHEMES
 
 Cells = Mapping[tuple[str, str], Runs]
 LASTING = ("episodic-count", "e3b", "ride")
@@ -23,7 +23,8 @@ class Prediction:
 
 
 def predictions(cells: Cells) -> list[Prediction]:
-    """Return every prediction with what came out."""
+    """Return every prediction with what came out; a cell of fewer than three seeds decides nothing."""
+    cells = {cell: runs for cell, runs in cells.items() if len(runs) >= FEW}
     return [_most_solve(cells), _same_length(cells), _not_slower(cells), *_lasting(cells), _e3b_most(cells)]
 
 

@@ -1,11 +1,11 @@
 """The choices of the DoorKey experiment: the learner's, and what it is trained on."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import payback
 from payback import RewardTransform
+from payback_lab.experiments.doorkey.setting import numbers_of
 from payback_lab.learners.ppo.config import PPO
 from payback_lab.user_error import UserError
 
@@ -47,10 +47,10 @@ def parse_setting(setting: str) -> tuple[float, float]:
     >>> parse_setting("a0.02-g0.995")
     (0.02, 0.995)
     """
-    found = re.fullmatch(r"a(-?\d+(?:\.\d+)?)-g(-?\d+(?:\.\d+)?)", setting)
-    if found is None:
+    found = numbers_of(setting)
+    if list(found) != ["a", "g"]:
         raise UserError(f'There is no setting "{setting}": write α and γ like a0.02-g0.995.')
-    alpha, gamma = float(found[1]), float(found[2])
+    alpha, gamma = map(float, found.values())
     refuse_alpha_or_gamma(alpha, gamma, setting)
     return alpha, gamma
 

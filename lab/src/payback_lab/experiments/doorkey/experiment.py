@@ -17,8 +17,9 @@ from payback_lab.experiments.doorkey.config import (
 from payback_lab.experiments.doorkey.matching_claims import QUESTION
 from payback_lab.experiments.doorkey.printed import PAPER, SETTINGS
 from payback_lab.experiments.doorkey.runs import DoorKeyRuns
+from payback_lab.experiments.doorkey.setting import name_of, without_alpha
 from payback_lab.methods import SCHEMES
-from payback_lab.running.plan import Run
+from payback_lab.running.plan import GroupName, Run
 
 COMPARED = ("grm-1", "grm-10", "pbim")
 """The paper's schemes that are shown beside the other matchings: like these they are of F − F̄."""
@@ -72,10 +73,10 @@ class DoorKeyExperiment(DoorKeyRuns):
     ) -> tuple[str, str, DoorKeyConfig] | None:
         """Return setting, scheme and config of one cell; None if the ablation makes no difference to it."""
         alpha, gamma = parse_setting(setting)
-        name = f"a{alpha:.12g}-g{gamma:.12g}"
+        name = name_of({"a": alpha, "g": gamma})
         if scheme == "none":
             # The same config at every α, so that it is the same run.
-            alpha, name = self.config.alpha, f"g{gamma:.12g}"
+            alpha, name = self.config.alpha, name_of({"g": gamma})
         config = self.config(gamma=gamma, alpha=alpha, shaping_gamma=gamma)
         if steps is not None:
             config = replace(config, total_steps=steps)
@@ -95,7 +96,9 @@ class DoorKeyExperiment(DoorKeyRuns):
         for name, run in runs.items():
             for section in _sections_of(run.group, run.setting or "", run.scheme, cells):
                 found.setdefault(section, []).append(name)
-        return dict(sorted(found.items(), key=lambda section: ("+" in section[0], section[0])))
+        return dict(
+            sorted(found.items(), key=lambda section: (GroupName.parse(section[0]).ablation is not None, section[0]))
+        )
 
 
 def _sections_of(group: str, setting: str, scheme: str, cells: Collection[tuple[str, str, str]]) -> list[str]:
@@ -105,7 +108,7 @@ def _sections_of(group: str, setting: str, scheme: str, cells: Collection[tuple[
         return [others]
     if scheme == "none":
         alike = sorted(
-            {at for of, at, other in cells if of == group and other != "none" and at.endswith(f"-{setting}")}
+            {at for of, at, other in cells if of == group and other != "none" and without_alpha(at) == setting}
         )
         return [f"{group}/{at}" for at in alike or [setting]]
     beside = scheme in COMPARED and any(

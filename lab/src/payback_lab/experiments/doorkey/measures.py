@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from payback_lab.claims.evidence import Cell, Evidence, Measure, figure, of_figure
-from payback_lab.experiments.doorkey.printed import PAIRS, SETTINGS, TABLE, Printed
+from payback_lab.experiments.doorkey.printed import SETTINGS, TABLE, Printed
+from payback_lab.experiments.doorkey.setting import without_alpha
 from payback_lab.running.plan import Result
 
 FULL = 10_000_000
@@ -34,7 +35,7 @@ def settings_of(name: str) -> Sequence[str]:
     >>> settings_of("g0.995")
     ('a0.02-g0.995', 'a0.025-g0.995')
     """
-    return (name,) if name in SETTINGS else tuple(k for k in SETTINGS if f"g{PAIRS[k][1]:g}" == name)
+    return (name,) if name in SETTINGS else tuple(k for k in SETTINGS if without_alpha(k) == name)
 
 
 def trained(run: Result) -> int:

@@ -4,12 +4,12 @@ A setting names all that varies: `s11-a0.02-g0.995-l0.95` is an 11×11 grid with
 learner and everything else are those of the DoorKey experiment.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from payback_lab.experiments.doorkey.config import DoorKeyConfig, refuse_alpha_or_gamma, refuse_part_of_update
 from payback_lab.experiments.doorkey.runs import DoorKeyRuns
+from payback_lab.experiments.doorkey.setting import name_of, numbers_of
 from payback_lab.running.plan import Run, by_group
 from payback_lab.user_error import UserError
 
@@ -110,11 +110,10 @@ def parse_sized_setting(setting: str) -> tuple[int, float, float, float]:
     >>> parse_sized_setting("s11-a0.02-g0.995-l0.95")
     (11, 0.02, 0.995, 0.95)
     """
-    number = r"(-?\d+(?:\.\d+)?)"
-    found = re.fullmatch(rf"s(-?\d+)-a{number}-g{number}-l{number}", setting)
-    if found is None:
+    found = numbers_of(setting)
+    if list(found) != ["s", "a", "g", "l"] or "." in found["s"]:
         raise UserError(f'There is no setting "{setting}": write size, α, γ and λ like s11-a0.02-g0.995-l0.95.')
-    size, alpha, gamma, lam = int(found[1]), *map(float, found.groups()[1:])
+    size, alpha, gamma, lam = int(found["s"]), *(float(found[letter]) for letter in "agl")
     if size < SMALLEST:
         raise UserError(f"The size is {size} in {setting}: two rooms and a wall between them need at least {SMALLEST}.")
     refuse_alpha_or_gamma(alpha, gamma, setting)
@@ -130,4 +129,4 @@ def named_setting(setting: str) -> str:
     's11-a0.02-g0.995-l1'
     """
     size, alpha, gamma, lam = parse_sized_setting(setting)
-    return f"s{size}-a{alpha:.12g}-g{gamma:.12g}-l{lam:.12g}"
+    return name_of({"s": size, "a": alpha, "g": gamma, "l": lam})

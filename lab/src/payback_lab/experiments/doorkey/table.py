@@ -8,6 +8,7 @@ import numpy as np
 
 from payback_lab.claims.comparison import improvement, interval_of_improvement, welch
 from payback_lab.experiments.doorkey.printed import SETTINGS, TABLE, Printed
+from payback_lab.experiments.doorkey.setting import without_alpha
 from payback_lab.methods import SCHEMES
 from payback_lab.statistics import bootstrap_interval
 
@@ -90,7 +91,7 @@ def table_rows(runs: Runs) -> list[Row]:
 
 
 def _by_scheme(runs: Runs, setting: str) -> dict[str, Runs]:
-    names = {scheme: (setting, setting.split("-")[1]) if scheme == "none" else (setting,) for scheme in SCHEMES}
+    names = {scheme: (setting, without_alpha(setting)) if scheme == "none" else (setting,) for scheme in SCHEMES}
     return {s: [run for run in runs if run["scheme"] == s and run["setting"] in names[s]] for s in SCHEMES}
 
 

@@ -28,7 +28,7 @@ def curiosity_figure(summary: Summary) -> dict[str, Any]:
     final = _panel(own, "length", "steps per episode of the trained agent", labelled=False)
     heading = alt.TitleParams(
         "RND on MiniGrid DoorKey 6×6, PPO of Stable-Baselines3",
-        subtitle="Seeds (crosses: not solved), mean and 95 % bootstrap interval.",
+        subtitle="Every seed (plus signs: not solved), the mean and its 95 % bootstrap interval.",
         anchor="start",
         fontSize=16,
         subtitleFontSize=13,
@@ -54,7 +54,12 @@ def _panel(own: dict[str, Runs], measure: str, label: str, *, labelled: bool) ->
     ink = alt.Color("scheme:N", scale=alt.Scale(domain=list(own), range=[colour(s) for s in own]), legend=None)
     shown = alt.Axis(labels=labelled, labelLimit=220, ticks=False, domain=False, grid=True)
     y = alt.Y("name:N", title=None, sort=[NAMES[scheme] for scheme in own], axis=shown)
-    x = alt.X("value:Q", title=label, axis=alt.Axis(format="~s", tickCount=5), scale=alt.Scale(zero=True))
+    x = alt.X(
+        "value:Q",
+        title=label,
+        axis=alt.Axis(format="~s", tickCount=4),
+        scale=alt.Scale(zero=True, nice=False, padding=14),
+    )
     shape = alt.Shape(
         "mark:N", scale=alt.Scale(domain=["solved", "not solved"], range=["circle", "cross"]), legend=None
     )

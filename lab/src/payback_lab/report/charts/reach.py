@@ -26,13 +26,31 @@ def reach_rows(summary: Summary) -> list[Row]:
     return rows([(group.setting or "", group.runs) for group in summary.groups if group.ablation is None])
 
 
+def solved_chart(found: Sequence[Row], legend: bool = False) -> Layered:
+    """Draw the share of episodes that the trained agents solve against the size."""
+    return _panel(_points(found, "solved"), "episodes solved by the trained agent", alt.Axis(format="%"), legend=legend)
+
+
+def length_chart(found: Sequence[Row], legend: bool = False) -> Layered:
+    """Draw the final length, as a multiple of the fewest steps possible, against the size."""
+    scale = alt.Scale(type="log", domain=[1, 100], nice=False)
+    ticks = alt.Axis(values=[1, 2, 3, 5, 10, 20, 50, 100], format="d", labelExpr="datum.label + '×'")
+    points = _points(found, "over_optimum")
+    return _panel(points, "its length, over the fewest steps possible", ticks, scale, legend)
+
+
+def speed_chart(found: Sequence[Row], legend: bool = False) -> Layered:
+    """Draw from when on episodes stay short against the size: median and range of the seeds that get there."""
+    points = [point for row in found if (point := _reached(row, row.settled))]
+    scale = alt.Scale(type="log", domain=[2e5, 2.2e7], nice=False)
+    ticks = alt.Axis(values=[2e5, 5e5, 1e6, 2e6, 5e6, 1e7, 2e7], format="~s")
+    return _panel(points, "step from which episodes stay short", ticks, scale, legend)
+
+
 def reach_figure(summary: Summary) -> dict[str, Any]:
     """Draw share solved and final length against the size, as a Vega-Lite specification that holds its data."""
     found = [row for row in reach_rows(summary) if row.scheme in METHODS]
-    solved = _panel(_points(found, "solved"), "episodes solved by the trained agent", alt.Axis(format="%"), legend=True)
-    scale = alt.Scale(type="log", domain=[1, 100], nice=False)
-    ticks = alt.Axis(values=[1, 2, 3, 5, 10, 20, 50, 100], format="d", labelExpr="datum.label + '×'")
-    length = _panel(_points(found, "over_optimum"), "its length, over the fewest steps possible", ticks, scale)
+    solved, length = solved_chart(found, legend=True), length_chart(found)
     heading = alt.TitleParams(
         "How far each method reaches: MiniGrid DoorKey, larger and larger", subtitle=_seeds(found), **_WORDS
     )
@@ -42,11 +60,7 @@ def reach_figure(summary: Summary) -> dict[str, Any]:
 def speed_figure(summary: Summary) -> dict[str, Any]:
     """Draw against the size from when on episodes stay short, median and range of the seeds that get there."""
     found = [row for row in reach_rows(summary) if row.scheme in METHODS]
-    points = [point for row in found if (point := _reached(row, row.settled))]
-    scale = alt.Scale(type="log", domain=[2e5, 2.2e7], nice=False)
-    ticks = alt.Axis(values=[2e5, 5e5, 1e6, 2e6, 5e6, 1e7, 2e7], format="~s")
-    chart = _panel(points, "step from which episodes stay short", ticks, scale, legend=True)
-    return figure_of(chart.properties(title=alt.TitleParams(_seeds(found), **_WORDS)))
+    return figure_of(speed_chart(found, legend=True).properties(title=alt.TitleParams(_seeds(found), **_WORDS)))
 
 
 def as_svg(spec: dict[str, Any]) -> str:

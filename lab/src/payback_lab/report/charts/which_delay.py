@@ -47,7 +47,7 @@ def _drawn(step: float) -> float:
 def delay_figure(summary: Summary) -> dict[str, Any]:
     """Draw when the cells learn against each candidate, one panel each, as a Vega-Lite specification with its data."""
     points = delay_points(summary)
-    panels = [_panel(points, symbol, first=n == 0) for n, symbol in enumerate(NAMES.values())]
+    panels = [panel(points, symbol, first=n == 0) for n, symbol in enumerate(NAMES.values())]
     counts = [point["seeds"] for point in points] or [0]
     many = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
     cells = len({(point["λ"], point["scheme"]) for point in points})
@@ -63,7 +63,8 @@ def delay_figure(summary: Summary) -> dict[str, Any]:
     return figure_of(alt.concat(*panels, columns=3, spacing=24).properties(title=heading))
 
 
-def _panel(points: list[dict[str, Any]], symbol: str, first: bool) -> Layered:
+def panel(points: list[dict[str, Any]], symbol: str, first: bool) -> Layered:
+    """Draw when the cells learn against one candidate; the first panel has the legend."""
     data = alt.Chart(alt.Data(values=[point for point in points if point["figure"] == symbol]))
     x = alt.X("value:Q", title=symbol, scale=alt.Scale(nice=False, padding=12), axis=alt.Axis(grid=False, tickCount=5))
     scale = alt.Scale(type="log", domain=[0.2, 4.2], nice=False)

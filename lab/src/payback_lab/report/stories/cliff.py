@@ -17,15 +17,21 @@ def converged(summary: Summary, *schemes: str) -> list[float] | None:
 def raw_bonus_delays(summary: Summary) -> str | None:
     """Say how much later the raw bonus converges."""
     found = converged(summary, "none", "im")
-    return found and f"The bonus does not help here: Q-learning converges after {found[0]:,.0f} episodes without it, " \
-        f"after {found[1]:,.0f} with it."  # fmt: skip
+    if found is None:
+        return None
+    return (
+        f"The bonus does not help here: Q-learning converges after {found[0]:,.0f} episodes without it, after "
+        f"{found[1]:,.0f} with it."
+    )
 
 
 def repaid_does_not(summary: Summary) -> str | None:
     """Say when the repaid bonuses converge."""
     found = converged(summary, *NORMALISED)
-    return found and f"Repaid and normalised, it costs little: {found[0]:,.0f} (PBIM), {found[1]:,.0f} (GRM D = 1), " \
-        f"{found[2]:,.0f} (D = 10)."  # fmt: skip
+    if found is None:
+        return None
+    pbim, one, ten = found
+    return f"Repaid and normalised, it costs little: {pbim:,.0f} (PBIM), {one:,.0f} (GRM D = 1), {ten:,.0f} (D = 10)."
 
 
 def not_all_optimal(summary: Summary) -> str | None:

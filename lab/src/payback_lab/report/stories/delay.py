@@ -1,6 +1,8 @@
 """The delay of the repayment on the first screen."""
 
+from payback_lab.experiments.delay.felt import NAMES
 from payback_lab.methods import title
+from payback_lab.report.charts.which_delay import delay_points, panel
 from payback_lab.report.stories.figures import curves, mean, plain_groups, runs
 from payback_lab.report.story import Drawing, Story
 from payback_lab.report.summary import Group, Summary
@@ -66,4 +68,15 @@ def picture(summary: Summary) -> Drawing | None:
     return curves(first(summary), ("none", "grm-3", "grm-30", "grm-100"), "Length of episodes by step")
 
 
-STORY = Story("Which one learns soonest?", (how_soon, who_does_not, how_many), conclusion, picture)
+def charts(summary: Summary) -> list[Drawing]:
+    """Draw when the cells learn against three of the figures that were to predict it."""
+    points = delay_points(summary)
+    shown = [NAMES[name] for name in ("share", "beside_repayments", "beside_all_noise")]
+    return [
+        Drawing(f"by-candidate-{n}", f"When cells learn, against {symbol}", panel(points, symbol, first=n == 1), {})
+        for n, symbol in enumerate(shown, start=1)
+        if points
+    ]
+
+
+STORY = Story("Which one learns soonest?", (how_soon, who_does_not, how_many), conclusion, picture, charts)

@@ -32,8 +32,8 @@ def pbim_does_not(summary: Summary) -> str | None:
     if largest is None:
         return None
     return (
-        f"PBIM learns in {share(own, LEARNT)}: it repays at the last step, with interest, up to {-largest:.0f} at once; the "
-        "goal is worth 1."
+        f"PBIM learns in {share(own, LEARNT)}: it repays at the last step, with interest, up to {-largest:.0f} at "
+        "once; the goal is worth 1."
     )
 
 
@@ -46,8 +46,8 @@ def against_the_paper(summary: Summary) -> str | None:
         return None
     printed = [TABLE[setting]["im"].length for setting in (MIDDLE, HIGH)]
     return (
-        f"Unlike in the paper, no bonus learns at γ = 0.995 too, in {share(none, LEARNT)} runs, and the raw one ends at "
-        f"{lengths[0]:.0f} and {lengths[1]:.0f} steps, not {printed[0]:.1f} and {printed[1]:.1f}."
+        f"Unlike in the paper, no bonus learns at γ = 0.995 too, in {share(none, LEARNT)} runs, and the raw one ends "
+        f"at {lengths[0]:.0f} and {lengths[1]:.0f} steps, not {printed[0]:.1f} and {printed[1]:.1f}."
     )
 
 
@@ -72,5 +72,8 @@ def picture(summary: Summary) -> Panel | None:
 
 
 STORY = Story(
-    "Which bonus learns sooner, and to which policy?", (grm_learns, pbim_does_not, against_the_paper), conclusion, picture
+    "Which bonus learns sooner, and to which policy?",
+    (grm_learns, pbim_does_not, against_the_paper),
+    conclusion,
+    picture,
 )

@@ -54,4 +54,5 @@ def curves(group: Group | None, schemes: Sequence[str] = (), caption: str = "") 
     if not there:
         return None
     chart = picture_chart(there, column, group.axis)
-    return Drawing("picture", caption, chart, {"rows": picture_rows(group, there, column)}, height=92, names=tuple(there))
+    data = {"rows": picture_rows(group, there, column)}
+    return Drawing("picture", caption, chart, data, height=92, names=tuple(there))

@@ -16,8 +16,12 @@ def arrivals(summary: Summary) -> dict[str, float] | None:
 def found_when(summary: Summary) -> str | None:
     """Say when the goal is found first."""
     first = arrivals(summary)
-    return first and f"The goal is 51 moves away; without a bonus it is found after {first['none']:,.0f} episodes, " \
-        f"with the raw bonus after {first['im']:,.0f}."  # fmt: skip
+    if first is None:
+        return None
+    return (
+        f"The goal is 51 moves away; without a bonus it is found after {first['none']:,.0f} episodes, with the raw "
+        f"bonus after {first['im']:,.0f}."
+    )
 
 
 def repaid_found_when(summary: Summary) -> str | None:
@@ -47,7 +51,7 @@ def conclusion(summary: Summary) -> str | None:
     first = arrivals(summary)
     if first is None or first["im"] < first["none"] or min(first.values()) < 0.9 * first["none"]:
         return None
-    return "RND as the paper describes it finds no goal sooner here, repaid or not; where it delays, repayment cures it."
+    return "RND as the paper has it finds no goal sooner here, repaid or not; where it delays, repayment cures it."
 
 
 def picture(summary: Summary) -> Drawing | None:
@@ -55,6 +59,4 @@ def picture(summary: Summary) -> Drawing | None:
     return curves(group_of(summary), ("none", "im", "pbim", "grm-10"), "Return by episode")
 
 
-STORY = Story(
-    "Does a bonus help to find a far goal?", (found_when, repaid_found_when, ends_alike), conclusion, picture
-)
+STORY = Story("Does a bonus help to find a far goal?", (found_when, repaid_found_when, ends_alike), conclusion, picture)

@@ -1,6 +1,7 @@
 """The reach of each method on the first screen."""
 
 from payback_lab.methods import title
+from payback_lab.report.charts.reach import NAMES, length_chart, reach_rows, solved_chart, speed_chart
 from payback_lab.report.stories.figures import curves, mean, plain_groups, runs, share
 from payback_lab.report.story import Drawing, Story
 from payback_lab.report.summary import Group, Summary
@@ -39,8 +40,8 @@ def how_soon(summary: Summary) -> str | None:
     if group is None or step is None or raw is None:
         return None
     return (
-        f"GRM with D = 30 stays short from {step / 1e6:.2f} M steps on; with the raw bonus episodes end at {raw:,.0f} of "
-        f"at most {10 * size(group) ** 2:,} steps."
+        f"GRM with D = 30 stays short from {step / 1e6:.2f} M steps on; with the raw bonus episodes end at {raw:,.0f} "
+        f"of at most {10 * size(group) ** 2:,} steps."
     )
 
 
@@ -66,6 +67,22 @@ def picture(summary: Summary) -> Drawing | None:
     return curves(group, METHODS, f"Length of episodes by step{where}")
 
 
+def charts(summary: Summary) -> list[Drawing]:
+    """Draw share solved, final length and speed against the size of the grid."""
+    found = [row for row in reach_rows(summary) if row.scheme in NAMES]
+    if not found:
+        return []
+    return [
+        Drawing("solved-by-size", "Episodes solved by the trained agent", solved_chart(found, legend=True), {}),
+        Drawing("length-by-size", "Its length, over the fewest steps possible", length_chart(found), {}),
+        Drawing("speed-by-size", "Step from which episodes stay short", speed_chart(found), {}),
+    ]
+
+
 STORY = Story(
-    "How large a grid does each method learn?", (who_learns, how_soon, what_was_run), conclusion, picture
+    "How large a grid does each method learn?",
+    (who_learns, how_soon, what_was_run),
+    conclusion,
+    picture,
+    charts,
 )

@@ -1,0 +1,61 @@
+"""MiniGrid tasks in gymnax's form, for training loops that are written for it; nothing of gymnax is needed.
+
+    env = MiniGrid("KeyCorridorS3R1")
+    obs, state = env.reset(key)
+    obs, state, reward, terminated, truncated, info = env.step(key, state, action)
+
+As in gymnax 1.0, `step` returns six values and resets by itself: `obs` and `state` are then the next episode's, and
+`info["final_observation"]` is what the ended one saw last. Vectorise with `jax.vmap`.
+"""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from payback_lab.environments.minigrid import rules
+from payback_lab.environments.minigrid.layouts import POOL, Layouts, load_layouts, make_task
+from payback_lab.environments.minigrid.tasks import Payment
+from payback_lab.environments.minigrid.view import image, observe
+
+
+class MiniGrid:
+    """One task; `layouts` is the pool of its starts, drawn once and kept in a cache unless one is given."""
+
+    num_actions = rules.ACTIONS
+
+    def __init__(
+        self,
+        name: str,
+        payment: Payment = "minigrid",
+        max_steps: int | None = None,
+        layouts: Layouts | None = None,
+        cache: Path | None = None,
+    ) -> None:
+        self.task = make_task(name, payment, max_steps)
+        self.layouts = load_layouts(name, POOL, cache) if layouts is None else layouts
+        self.name = name
+
+    @property
+    def default_params(self) -> None:
+        """Return None: a task has no parameters that change while it is trained on."""
+        return None
+
+    @partial(jax.jit, static_argnames=("self",))
+    def reset(self, key: jax.Array, params: Any = None) -> tuple[jax.Array, rules.State]:
+        """Start an episode; the observation is MiniGrid's image, uint8 (7, 7, 3)."""
+        state = rules.start(self.task, self.layouts, jax.random.uniform(key, (rules.DRAWS,)))
+        return image(observe(self.task, state)), state
+
+    @partial(jax.jit, static_argnames=("self",))
+    def step(self, key: jax.Array, state: rules.State, action: jax.Array, params: Any = None) -> tuple[Any, ...]:
+        """Take an action; where that ends the episode, begin the next one."""
+        after, reward, terminated, truncated = rules.step(self.task, state, jnp.asarray(action))
+        last = image(observe(self.task, after))
+        fresh, started = self.reset(key)
+        done = terminated | truncated
+        obs, state = jax.tree.map(partial(jnp.where, done), (fresh, started), (last, after))
+        info = {"terminated": terminated, "truncated": truncated, "final_observation": last}
+        return obs, state, reward, terminated, truncated, info

@@ -1,0 +1,140 @@
+"""The MiniGrid engine beside the package; `python -m payback_lab.environments.minigrid.lockstep` does tenfold."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from payback_lab.environments.doorkey.optimum import optimal_length
+from payback_lab.environments.doorkey.rules import make_doorkey
+from payback_lab.environments.minigrid import lockstep, rules, tiles, view
+from payback_lab.environments.minigrid.gymnax_form import MiniGrid
+from payback_lab.environments.minigrid.layouts import draw_layouts, load_layouts, make_task
+from payback_lab.environments.minigrid.optimum import UNSOLVED, fewest_steps, shortest_plan
+from payback_lab.environments.minigrid.tasks import TASKS, Task
+
+ACTIONS = 10_000
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_action_equals_the_package(name: str) -> None:
+    played = lockstep.play(name, ACTIONS)
+    assert played.actions >= ACTIONS
+    assert played.solved > 0
+
+
+def boxes_are_empty(before: jax.Array, carrying: jax.Array) -> jax.Array:
+    return jnp.where(tiles.part(before, 0) == tiles.BOX, tiles.EMPTY, before)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "mutant", "task"),
+    [
+        (view, "_visible", lambda window: jnp.ones(window.shape, bool), "MultiRoom-N2-S4"),
+        (rules, "_toggled", boxes_are_empty, "ObstructedMaze-1Dlh"),
+        (rules, "_portable", lambda kind: kind == tiles.KEY, "KeyCorridorS3R1"),
+        (rules, "_payment", lambda task, time: jnp.ones(time.shape), "Empty-5x5"),
+        (rules, "_repaint", lambda state, where: state, "MultiRoom-N2-S4-NoisyTV"),
+    ],
+)
+def test_a_changed_rule_is_noticed(monkeypatch: pytest.MonkeyPatch, module, name: str, mutant, task: str) -> None:
+    lockstep.replay.clear_cache()
+    plans = [shortest_plan(make_task(task), draw_layouts(task, lockstep.PLANS), n) for n in range(lockstep.PLANS)]
+    monkeypatch.setattr(lockstep, "shortest_plan", lambda task, layouts, n: plans[n])
+    monkeypatch.setattr(module, name, mutant)
+    with pytest.raises(AssertionError, match="the package has"):
+        lockstep.play(task, 3000)
+    lockstep.replay.clear_cache()
+
+
+def test_the_fewest_steps_are_those_of_the_exact_search_over_doorkey() -> None:
+    """The other search goes over every state of every grid; a mean over sampled layouts is near its mean."""
+    lengths = fewest_steps(make_task("DoorKey-5x5"), draw_layouts("DoorKey-5x5", 400))
+    error = lengths.std() / np.sqrt(len(lengths))
+    assert abs(lengths.mean() - optimal_length(make_doorkey(5))) < 4 * error
+
+
+def test_a_plan_solves_its_layout_in_the_fewest_steps() -> None:
+    task, layouts = make_task("KeyCorridorS3R2"), draw_layouts("KeyCorridorS3R2", 5)
+    fewest = fewest_steps(task, layouts)
+    for n in range(5):
+        plan = shortest_plan(task, layouts, n)
+        state = rules.start(task, layouts, jnp.array([(n + 0.5) / 5, 0.0]))
+        rewards = []
+        for action in plan:
+            state, reward, *_ = rules.step(task, state, jnp.int32(action))
+            rewards.append(float(reward))
+        assert len(plan) == fewest[n]
+        assert rewards == [0.0] * (len(plan) - 1) + [1.0]
+
+
+def test_no_plan_where_the_time_limit_does_not_suffice() -> None:
+    task, layouts = make_task("Empty-5x5", max_steps=4), draw_layouts("Empty-5x5", 1)
+    assert fewest_steps(task, layouts).tolist() == [UNSOLVED]
+    assert shortest_plan(task, layouts, 0) == []
+
+
+def test_a_pool_is_drawn_once_and_read_again(tmp_path) -> None:
+    drawn = load_layouts("Empty-5x5", 3, tmp_path)
+    (path,) = tmp_path.iterdir()
+    before = path.stat().st_mtime_ns
+    again = load_layouts("Empty-5x5", 3, tmp_path)
+    assert path.stat().st_mtime_ns == before
+    assert all(np.array_equal(a, b) for a, b in zip(drawn, again, strict=True))
+
+
+def test_a_pool_of_another_version_is_refused(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load_layouts("Empty-5x5", 3, tmp_path)
+    monkeypatch.setattr("payback_lab.environments.minigrid.layouts.version", lambda name: "99.0")
+    with pytest.raises(ValueError, match=r"drawn by minigrid .* and 99\.0 is installed"):
+        load_layouts("Empty-5x5", 3, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"name": "Nowhere"}, 'there is no task "Nowhere"'),
+        ({"name": "DoorKey-4x4"}, "there is no task"),
+        ({"name": "Empty-5x5", "max_steps": 0}, "the time limit is 0 steps"),
+        ({"name": "Empty-5x5", "payment": "gold"}, "payment is 'gold'"),
+    ],
+)
+def test_what_cannot_be_a_task_is_refused(change: dict, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make_task(**change)
+
+
+def test_states_may_have_any_batch_shape() -> None:
+    task, layouts = make_task("UnlockPickup"), draw_layouts("UnlockPickup", 4)
+    state = rules.start(task, layouts, jax.random.uniform(jax.random.key(0), (rules.DRAWS, 2, 3)))
+    after, reward, *_ = rules.step(task, state, jnp.zeros((2, 3), jnp.int32))
+    assert view.observe(task, after).shape == (2, 3, 49)
+    assert reward.shape == rules.place(task, after).shape == (2, 3)
+
+
+def test_a_noisy_tv_shows_every_colour() -> None:
+    task: Task = make_task("MultiRoom-N2-S4-NoisyTV")
+    state = rules.start(task, draw_layouts(task.name, 1), jnp.array([0.0, 0.4]))
+    step = jax.jit(partial(rules.step, task))
+    colours = set()
+    for _ in range(60):
+        state, *_ = step(state, jnp.int32(rules.DONE))
+        ball = np.asarray(state.grid)[np.asarray(tiles.part(state.grid, 0)) == tiles.BALL]
+        colours.add(int(tiles.part(ball[0], 1)))
+    assert colours == set(range(tiles.COLOURS))
+
+
+def test_gymnax_form_resets_by_itself_and_shows_the_last_observation() -> None:
+    env = MiniGrid("Empty-5x5", max_steps=3, layouts=draw_layouts("Empty-5x5", 2))
+    keys = jax.random.split(jax.random.key(0), 4)
+    obs, state = jax.vmap(env.reset)(keys)
+    for t in range(3):
+        forward = jnp.full(4, rules.AHEAD)
+        obs, state, reward, terminated, truncated, info = jax.vmap(env.step)(keys, state, forward)
+        assert np.asarray(truncated).tolist() == [t == 2] * 4
+    assert state.time.tolist() == [0] * 4
+    assert not np.array_equal(obs, info["final_observation"])
+    assert not np.asarray(terminated).any()
+    assert reward.tolist() == [0.0] * 4
