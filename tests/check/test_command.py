@@ -65,7 +65,7 @@ def test_another_gamma_than_the_transforms_breaks_the_law(file: Path, capsys: py
     [
         ("no_colon.py", "write FILE:NAME"),
         ("missing.py:good", "there is no file missing.py"),
-        ("{file}:absent", "has no absent: it has settles_at_the_end, keeps_everything"),
+        ("{file}:absent", "has no absent: it has good, settles_at_the_end, keeps_everything"),
         ("{file}:number", "got int"),
     ],
 )

@@ -16,6 +16,13 @@ HOSTS = {
 }
 
 
+def test_sb3_is_named_where_nothing_is_installed():
+    hidden = "for name in ('gymnasium', 'stable_baselines3', 'torch'): sys.modules[name] = None"
+    code = f"import sys\n{hidden}\nimport payback.integrations.sb3"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "needs Stable-Baselines3" in run.stderr.strip().splitlines()[-1]
+
+
 @pytest.mark.parametrize("adapter", HOSTS)
 def test_a_missing_host_is_one_sentence(adapter: str):
     host, needs, install = HOSTS[adapter]

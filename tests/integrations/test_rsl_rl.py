@@ -20,6 +20,7 @@ with warnings.catch_warnings():
     from rsl_rl.runners import OnPolicyRunner
 
 import payback  # noqa: E402
+from payback.auditing.log_file import audit_file  # noqa: E402
 from payback.bonuses import EpisodicCount  # noqa: E402
 from payback.integrations.ledger import Ledger, ShapingWarning  # noqa: E402
 from payback.integrations.rsl_rl import ShapedPPO  # noqa: E402
@@ -171,6 +172,20 @@ def test_it_pays_what_the_ledger_pays(delay, center, on_truncation):
     bootstrap = GAMMA * values * limit * (on_truncation == "carry")
     np.testing.assert_allclose(stored, reward + paid + bootstrap, rtol=1e-4, atol=1e-5)
     assert trained.alg.broken == 0
+
+
+@pytest.mark.parametrize("on_truncation", ["settle", "carry"])
+def test_it_records_what_it_paid(tmp_path, on_truncation):
+    """A carried time-out is not settled, so that its episode is left unfinished in the log."""
+    algorithm = {**shaped(payback.grm(GAMMA, 3), on_truncation), "record": tmp_path / "log"}
+    trained = runner(Random(4), algorithm, 50)
+    with redirect_stdout(StringIO()):
+        trained.learn(2)
+    trained.alg.log.close()
+    found = audit_file(tmp_path / "log")
+    assert found.ok
+    assert found.rows == 4 * 100
+    assert len(found.episodes.leak) > 10
 
 
 def test_its_own_rnd_is_shaped_and_logged_as_it_was():

@@ -9,6 +9,7 @@ from typing import Any
 from payback.check.plan import Effort
 from payback.check.transform import check_transform
 from payback.core.errors import LawBroken
+from payback.core.transform import RewardTransform
 
 
 def run(target: str, gamma: float | None, effort: Effort = "normal") -> int:
@@ -40,6 +41,7 @@ def load(target: str) -> Any:
     except (Exception, SystemExit) as error:
         raise ValueError(f"{file} raises {type(error).__name__} when it is run ({error}): fix that first") from error
     if name not in found:
-        there = ", ".join(key for key, value in found.items() if not key.startswith("_") and callable(value))
+        shapers = {key for key, value in found.items() if callable(value) or isinstance(value, RewardTransform)}
+        there = ", ".join(key for key in found if key in shapers and not key.startswith("_"))
         raise ValueError(f"{file} has no {name}: it has {there or 'no functions or transforms'}")
     return found[name]

@@ -70,7 +70,8 @@ def match_at_once(name: str, gamma: float, kind: type[AtEndState] | type[WhenSta
     ) -> tuple[Any, Array]:
         lent, age = state.lent, xp.where(state.lent == 0, 0, state.age)
         interest = _interest(xp, log_interest, lent, age)
-        due, shaped = _multiply(xp, lent, interest), reward
+        # A product, because the caller may change what it is paid, and that must not change its own rewards.
+        due, shaped = _multiply(xp, lent, interest), reward * 1
         if on_event and settle is not None:
             shaped = reward - xp.where(settle, due, 0.0)
             lent, age, interest = xp.where(settle, 0.0, lent), xp.where(settle, 0, age), xp.where(settle, 1.0, interest)

@@ -42,7 +42,7 @@ def shape_rollout(
     """
     xp = namespace(rewards)
     state, shaped = _shape(xp, transform, state, _read_block(xp, transform, state, rewards, dones, valid, settle))
-    refuse_overflow(xp, "shape_rollout", shaped.reshape(shaped.shape[0], -1))
+    refuse_overflow(xp, "shape_rollout", _as_block(shaped))
     return state, shaped
 
 
@@ -106,7 +106,7 @@ def _read_block(
     if valid is not None:
         rewards, dones = xp.where(valid, rewards, 0.0), dones & valid
         settle = None if settle is None else settle & valid
-    refuse_not_finite(xp, "shape_rollout", rewards.reshape(rewards.shape[0], -1))
+    refuse_not_finite(xp, "shape_rollout", _as_block(rewards))
     return rewards, dones, valid, settle
 
 
@@ -129,3 +129,8 @@ def _map(function: Callable[[Any], Any], tree: Any) -> Any:
         return function(tree)
     items = [_map(function, x) for x in tree]
     return type(tree)(*items) if fields_of(tree) else tuple(items)
+
+
+def _as_block(values: Array) -> Array:
+    """Return (T, B); the (T,) of one environment becomes (T, 1)."""
+    return values[:, None] if values.ndim == 1 else values

@@ -61,7 +61,7 @@ def stateless(f: Callable[[Any], Any]) -> RewardTransform:
             )
         shaped = shaped if shaped.dtype == reward.dtype else cast_to(xp, shaped, reward.dtype)
         refuse_made(xp, "stateless", shaped)
-        return shaped
+        return shaped * 1 if shaped is reward else shaped  # what is paid is the caller's to change
 
     return _memoryless("stateless", apply, f"stateless({getattr(f, '__name__', f)})")
 

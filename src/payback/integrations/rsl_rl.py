@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from payback.core.transform import Match, RewardTransform, drop, owed
@@ -32,6 +33,7 @@ from payback.core.validate import read_flags
 from payback.integrations.host import host
 from payback.integrations.ledger import ask, confirm_gamma, refuse_too_large, refuse_unknown, say_time_limit
 from payback.integrations.shaping_warning import ShapingWarning
+from payback.integrations.step_log import StepLog
 from payback.integrations.watch import TOLERANCE
 
 with host("rsl_rl", "pip install 'payback[rsl_rl]'"):
@@ -53,7 +55,8 @@ class ShapedPPO(PPO):
     The bonus is rsl_rl's RND, if `rnd_cfg` is given, or `intrinsic`. `on_truncation="settle"` collects the debt at a
     time-out and masks the time-out, so that nothing is bootstrapped there; "carry" lets rsl_rl bootstrap and leaves the
     debt to the value. Another γ than the transform's is refused. rsl_rl deep-copies its configuration: read the bonus
-    as `runner.alg.intrinsic`. With several GPUs each process has an F̄ of its own.
+    as `runner.alg.intrinsic`. With several GPUs each process has an F̄ of its own. `record` names a folder for the log
+    of all steps that `payback audit` reads; each step is then copied to the CPU.
     """
 
     def __init__(
@@ -62,6 +65,7 @@ class ShapedPPO(PPO):
         transform: RewardTransform,
         intrinsic: Source | None = None,
         on_truncation: str = "settle",
+        record: str | Path | None = None,
         **options: Any,
     ):
         refuse_unknown(transform, on_truncation)
@@ -81,6 +85,7 @@ class ShapedPPO(PPO):
         """Finished episodes whose shaped rewards did not cancel, counted after each rollout."""
         self._wrong = self._paid = torch.zeros(0)
         self._said = False
+        self.log = None if record is None else StepLog(record, transform, self.storage.num_envs)
 
     def process_env_step(
         self, obs: Any, rewards: torch.Tensor, dones: torch.Tensor, extras: dict[str, torch.Tensor]
@@ -99,6 +104,8 @@ class ShapedPPO(PPO):
             self.owed = owed(self.transform, after)
             self._refuse_too_large(shaped, rewards.dtype)
             self._count(shaped, ended, carried)
+        if self.log is not None:
+            self._record(self.log, loans, F, shaped, ended, limit)
         self.loans, self.steps = after, self.steps + 1
         if self.settles and "time_outs" in extras:
             self._say_once(limit)
@@ -168,6 +175,16 @@ class ShapedPPO(PPO):
         left = ~(total.abs() <= TOLERANCE * size + 1e-12)
         self._wrong = self._wrong + (ended & ~carried & left)
         self._paid = torch.where(ended, 0.0, torch.stack((total, size, age + 1)))
+
+    def _record(
+        self, log: StepLog, loans: Any, F: torch.Tensor, shaped: torch.Tensor, ended: torch.Tensor, limit: torch.Tensor
+    ) -> None:
+        """Write a step; an episode whose debt was carried stays unfinished in the log, because it is not settled."""
+        terminated, truncated = (flags.cpu().numpy() for flags in (ended & ~limit, limit))
+        settled = truncated if self.settles else None
+        log.add(F.cpu().numpy(), loans, shaped.cpu().numpy(), terminated, settled, None)
+        if not self.settles and truncated.any():
+            log.restart(truncated)
 
     def _refuse_too_large(self, shaped: torch.Tensor, dtype: torch.dtype) -> None:
         if shaped.device.type == "cpu" and len(self._paid):
