@@ -87,7 +87,7 @@ def compare(one: Runs, other: Runs) -> Compared:
     table = [[int(first.sum()), int((~first).sum())], [int(second.sum()), int((~second).sum())]]
     return Compared(
         share=float(first.mean() - second.mean()),
-        p=float(fisher_exact(table)[1]),
+        p=float(fisher_exact(table).pvalue),  # pyright: ignore[reportAttributeAccessIssue]
         steps=gap([(steps_until(one), steps_until(other))]),
         length=gap([(lengths(one), lengths(other))]),
     )

@@ -1,5 +1,6 @@
 """The chart of `curiosity`: when every seed solved the task, and how long the trained agent's episodes are."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
@@ -37,7 +38,7 @@ def curiosity_figure(summary: Summary) -> dict[str, Any]:
     return figure_of(alt.hconcat(steps, final, spacing=30).properties(title=heading))
 
 
-def seed_rows(own: dict[str, Runs], measure: str) -> list[dict[str, Any]]:
+def seed_rows(own: Mapping[str, Runs], measure: str) -> list[dict[str, Any]]:
     """Return one row per seed, with its scheme's mean and interval."""
     found = []
     for scheme, runs in own.items():
@@ -49,7 +50,7 @@ def seed_rows(own: dict[str, Runs], measure: str) -> list[dict[str, Any]]:
     return found
 
 
-def _panel(own: dict[str, Runs], measure: str, label: str, *, labelled: bool) -> Layered:
+def _panel(own: Mapping[str, Runs], measure: str, label: str, *, labelled: bool) -> Layered:
     rows = alt.Chart(alt.Data(values=seed_rows(own, measure)))
     ink = alt.Color("scheme:N", scale=alt.Scale(domain=list(own), range=[colour(s) for s in own]), legend=None)
     shown = alt.Axis(labels=labelled, labelLimit=220, ticks=False, domain=False, grid=True)
