@@ -16,10 +16,10 @@ def size(group: Group) -> int:
 
 
 def telling(summary: Summary) -> Group | None:
-    """Return the smallest grid on which all methods were run and one of them learns while another does not."""
+    """Return the smallest grid on which all methods were run, no bonus learns in no seed and GRM in every one."""
     for group in sorted(plain_groups(summary), key=size):
-        learnt = [[run[LEARNT] is not None for run in runs([group], scheme)] for scheme in METHODS]
-        if all(learnt) and any(map(all, learnt)) and not all(any(of) for of in learnt):
+        none, raw, repaid = ([run[LEARNT] is not None for run in runs([group], scheme)] for scheme in METHODS)
+        if none and raw and repaid and all(repaid) and not any(none):
             return group
     return None
 
