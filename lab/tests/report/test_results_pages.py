@@ -10,6 +10,7 @@ from payback_lab.claims.claim import Claim
 from payback_lab.report import readme, store
 from payback_lab.report.charts.reach import reach_rows
 from payback_lab.report.claims import line, page
+from payback_lab.report.claims_view import ShownClaim
 from payback_lab.report.committed import verdicts
 from payback_lab.report.docs import FILLED
 from payback_lab.report.doorkey_tables import tables
@@ -83,8 +84,10 @@ def test_a_page_without_a_place_is_refused():
 
 def test_a_claim_stays_in_its_row():
     claim = Claim("fig:x", "a | b", paper="", here="1\n2", verdict="holds")
-    assert line(claim) == ("holds", "a \\| b", "–", "1 2", "`fig:x`.")
-    assert line(replace(claim, ablation="wide-rnd"))[1] == "wide-rnd: a \\| b"
+    shown = ShownClaim(claim, verdict_class="holds", panels=[], note="one | two", rules=(3,))
+    assert line(shown, "cliff") == ("**holds**", "a \\| b", "1 2", "one \\| two Rule [3](#cliff-rule-3)")
+    altered = replace(shown, claim=replace(claim, ablation="wide-rnd"), note="", rules=())
+    assert line(altered, "cliff") == ("**holds**", "wide-rnd: a \\| b", "1 2", "–")
 
 
 def test_the_figures_are_there():
