@@ -29,7 +29,8 @@ HEAD = """\
 
 MiniGrid DoorKey 6×6, PPO of Stable-Baselines3, the bonuses of `payback.bonuses` with their defaults, 300,032 steps.
 Made by `payback-lab docs` from the summary in `lab/results/curiosity`; the runs are made by `payback-lab run curiosity`
-(`pip install 'payback-lab[sb3]'`). The rules were committed before the first run: [predictions](../predictions.md).
+(`pip install . './lab[sb3]'` from a clone). The rules were committed before the first run:
+[predictions](../predictions.md).
 """
 Cells = Mapping[tuple[str, str], Runs]
 """(bonus, scheme) → its runs; a cell that has not been run is not there."""
