@@ -25,8 +25,9 @@ def test_three_agents_learn_and_their_film_is_drawn(tmp_path: Path):
     assert done.returncode == 0, done.stderr
     for name in ("no bonus", "raw bonus", "GRM, D = 30"):
         assert f"{name} " in done.stdout
-    assert done.stdout.count(", drawn: ") == 3
-    assert "24,576" in done.stdout
+    last = done.stdout.rpartition("length of an episode")[2]  # the table is printed several times on a slow machine
+    assert last.count(", drawn: ") == 3
+    assert last.count("24,576") == 3
     assert "demo/three-agents.svg" in done.stdout
     drawn = ElementTree.fromstring((tmp_path / "demo" / "three-agents.svg").read_text())
     words = [text.text or "" for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
