@@ -98,6 +98,8 @@ def run(request: Request, console: Console) -> Outcome:
     """Make the runs of a request that have no record yet; print the plan and the progress."""
     experiment, runs = planned(request)
     committed = set() if request.again else committed_runs(request.summaries, experiment, runs)
+    if not request.out.is_dir():
+        _try_folder(request.out)
     records.refuse_others(request.out, runs, experiment.learner_version)
     left = _left_to_make(request.out, [run for run in runs if run.id not in committed], console)
     if left:  # a finished folder may lie on a read-only disk
