@@ -95,7 +95,7 @@ def replay(task: Task, state: rules.State, actions: jax.Array) -> tuple[jax.Arra
 def compare(task: Task, state: rules.State, theirs: Episode) -> None:
     """Raise an AssertionError at the first difference between the engine and an episode of the package."""
     T = len(theirs.actions)
-    padded = np.zeros(max(64, 1 << (T - 1).bit_length()), np.int32)  # few lengths, because each is compiled
+    padded = np.zeros(LONG if T <= LONG else task.max_steps, np.int32)  # two lengths, because each is compiled
     padded[:T] = theirs.actions
     images, *paid = (np.asarray(answer) for answer in replay(task, state, jnp.asarray(padded)))
     ours = {"observation": images[: T + 1], **dict(zip(("reward", "terminated", "truncated"), paid, strict=True))}
@@ -109,16 +109,16 @@ def compare(task: Task, state: rules.State, theirs: Episode) -> None:
             )
 
 
-def play(name: str, actions: int, seed: int = 0) -> Played:
+def play(name: str, actions: int, plans: int = PLANS, seed: int = 0) -> Played:
     """Compare at least so many actions of a task; the first difference raises an AssertionError that says where."""
     task, random = make_task(name, "minigrid"), np.random.default_rng(seed)
-    env, layouts = package_env(name), draw_layouts(name, max(PLANS, actions // 100))
-    plans = [shortest_plan(task, layouts, n) for n in range(PLANS)]
+    env, layouts = package_env(name), draw_layouts(name, max(plans, actions // 100))
+    solutions = [shortest_plan(task, layouts, n) for n in range(plans)]
     taken = episodes = solved = cut = 0
     while taken < actions:
         manner = episodes % 3
-        n = episodes // 3 % PLANS if manner == 2 else int(random.integers(len(layouts.x)))
-        plan = iter(plans[n] if manner == 2 else ())
+        n = episodes // 3 % plans if manner == 2 else int(random.integers(len(layouts.x)))
+        plan = iter(solutions[n] if manner == 2 else ())
         draw = (n + 0.5) / len(layouts.x)
         state = rules.start(task, layouts, jnp.array([draw, draw]))
 

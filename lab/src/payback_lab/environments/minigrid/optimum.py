@@ -86,7 +86,9 @@ def _search(task: Task, layouts: Layouts) -> tuple[np.ndarray, list[tuple[np.nda
 def _expand(task: Task, frontier: _Frontier) -> tuple[_Frontier, np.ndarray, np.ndarray]:
     """Return the states after every action of every state, which of them solve, and which need not be followed."""
     count = len(frontier.layout)
-    room = max(64, 1 << (count - 1).bit_length())  # few sizes, because each is compiled
+    room = 256
+    while room < count:  # few sizes, because each is compiled
+        room *= 8
     grid = np.zeros((room, frontier.grid.shape[1]), np.uint16)
     rest = np.ones((room, 4), np.int32)
     grid[:count], rest[:count] = frontier.grid, frontier.rest
