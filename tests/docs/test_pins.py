@@ -1,4 +1,4 @@
-"""Each environment that the Makefile sets up is pinned: the main one, and each host's own by a file of its own."""
+"""Each environment that the Makefile sets up is pinned by a file of its own: the main one, and those of the hosts."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ ENVIRONMENTS = re.findall(r"^\.envs/([\w-]+)/\.ready:.*", (ROOT / "Makefile").re
 
 
 def test_there_are_environments_of_their_own() -> None:
-    assert {"rllib", "rllte"} <= set(ENVIRONMENTS)
+    assert {"hosts", "floors"} <= set(ENVIRONMENTS)
 
 
 @pytest.mark.parametrize("name", ["", *ENVIRONMENTS])
