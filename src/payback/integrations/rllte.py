@@ -124,7 +124,7 @@ def _flags(what: str, values: torch.Tensor) -> np.ndarray:
 
 
 def _without(samples: dict[str, torch.Tensor], valid: np.ndarray) -> dict[str, torch.Tensor]:
-    """Put in each row that is no transition the last one of its environment that is: the module learns nothing new."""
+    """Replace each invalid row by the last valid one of its environment, from which the module learns nothing new."""
     T, B = valid.shape
     last = np.maximum.accumulate(np.where(valid, np.arange(T)[:, None], -1), axis=0)
     first = valid.argmax(axis=0)
