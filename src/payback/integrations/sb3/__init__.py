@@ -13,11 +13,12 @@ policy is the one without a bonus; one that does not see it averages over the de
 policy may change.
 """
 
+from importlib import import_module
+
 from payback.integrations.host import host
 
 with host("Stable-Baselines3", "pip install 'payback[sb3]'"):
-    # Before Gymnasium, which comes with it and would otherwise be the one that is missed.
-    import stable_baselines3  # noqa: F401
+    import_module("stable_baselines3")  # before Gymnasium, which comes with it and would otherwise be named
 
 from payback.integrations.sb3.check_shaping import CheckShaping
 from payback.integrations.sb3.saved_model import load_model, save_model

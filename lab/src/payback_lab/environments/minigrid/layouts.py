@@ -90,7 +90,7 @@ def encode(env: Any) -> np.ndarray:
 def _tile_of(thing: Any) -> np.uint16:
     if thing is None:
         return tiles.EMPTY
-    return tiles.tile(*thing.encode(), contents=0 if thing.contains is None else _tile_of(thing.contains))
+    return tiles.tile(*thing.encode(), contents=0 if thing.contains is None else int(_tile_of(thing.contains)))
 
 
 def load_layouts(name: str, count: int = POOL, folder: Path | None = None) -> Layouts:
