@@ -23,7 +23,7 @@ class Plan:
     long: int
     """How many of the long streams, of which the last are the longest."""
     longest_episode: int
-    """Steps of the longest episode that a function of one episode's rewards is given, because it may be quadratic in them."""
+    """Steps up to which a function of one episode's rewards is tried, because its cost may be quadratic in them."""
 
 
 PLANS: dict[Effort, Plan] = {

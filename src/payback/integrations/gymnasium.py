@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 
 from payback.core.transform import RewardTransform
+from payback.integrations.bonus_values import ask, read_end, read_intrinsic
 from payback.integrations.gymnasium_rows import add_debt_to_final, autoreset_mode, copy, from_info, stack, with_final
 from payback.integrations.host import host
-from payback.integrations.ledger import Ledger, ask, read_end, read_intrinsic
+from payback.integrations.ledger import Ledger
 from payback.integrations.observed_debt import space_with_debt, with_debt
 from payback.integrations.wiring import check_wiring, say_stacked
 

@@ -25,8 +25,9 @@ from payback.core.chain import chain
 from payback.core.scaling import scale_by_rms
 from payback.core.transform import RewardTransform
 from payback.core.validate import read_flags
+from payback.integrations.bonus_values import read_intrinsic
 from payback.integrations.host import host
-from payback.integrations.ledger import Ledger, read_intrinsic
+from payback.integrations.ledger import Ledger
 
 with host("PyTorch, and rllte itself", "pip install 'payback[rllte]' and pip install --no-deps rllte-core==1.0.1"):
     import torch

@@ -30,11 +30,12 @@ from typing import Any
 
 from payback.core.transform import Match, RewardTransform, drop, owed
 from payback.core.validate import read_flags
+from payback.integrations.bonus_values import ask
 from payback.integrations.host import host
 from payback.integrations.lasting_state import leaves, rebuild
-from payback.integrations.ledger import ask, confirm_gamma, refuse_too_large, refuse_unknown, say_time_limit
 from payback.integrations.shaping_warning import ShapingWarning
 from payback.integrations.step_log import StepLog
+from payback.integrations.told import confirm_gamma, refuse_too_large, refuse_unknown, say_time_limit
 from payback.integrations.watch import TOLERANCE
 
 with host("rsl_rl", "pip install 'payback[rsl_rl]'"):
