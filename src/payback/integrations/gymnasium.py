@@ -85,7 +85,7 @@ class ShapeVectorReward(VectorWrapper):
         self._all = np.ones(env.num_envs, dtype=bool)
         self._all.flags.writeable = False
         self._valid: np.ndarray | None = None
-        """Which rows of the next step are transitions; None if all are."""
+        """Which rows of the next step are valid; None if all are."""
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Reset all environments, or those of `options["reset_mask"]`; the debts of open episodes are dropped."""

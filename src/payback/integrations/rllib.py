@@ -33,6 +33,7 @@ from payback.integrations.host import host
 from payback.integrations.ledger import Ledger, ShapingWarning
 from payback.integrations.rllib_means import centers_in, centers_of, save_with, set_centers, with_centers
 from payback.integrations.told import confirm_gamma
+from payback.integrations.watch import ROUNDING
 
 with host("RLlib", "pip install 'payback[rllib]'"):
     from ray.rllib.callbacks.callbacks import RLlibCallback
@@ -49,8 +50,6 @@ cannot say whose episode it belongs to.
 """
 
 METRIC = "extrinsic_return_mean"
-ROUNDING = 1e-5
-"""How far a float32 reward may lie from what was paid, relatively."""
 
 
 class ShapeReward(RLlibCallback):
