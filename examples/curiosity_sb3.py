@@ -1,4 +1,4 @@
-"""Curiosity that cannot be hacked, in three lines: PPO of Stable-Baselines3 on MiniGrid DoorKey, led on by RND.
+"""Curiosity that cannot be hacked, in three lines: PPO of Stable-Baselines3 with RND on MiniGrid DoorKey.
 
     python examples/curiosity_sb3.py --seed 0            two runs, about two minutes; draws curiosity_sb3.svg
 

@@ -1,4 +1,4 @@
-"""Q-learning on a slippery-free frozen lake, led on by a count bonus that cannot change the task.
+"""Q-learning on a frozen lake that is not slippery, with a count bonus that cannot change the task.
 
     python examples/gymnasium_q_learning.py
 

@@ -1,4 +1,4 @@
-"""PPO of RLlib on CartPole, led on by a bonus for rarely seen states that cannot change the task.
+"""PPO of RLlib on CartPole, with a bonus for rarely seen states that cannot change the task.
 
     python examples/rllib_ppo.py
 

@@ -1,4 +1,4 @@
-"""PPO of Stable-Baselines3 on MiniGrid, led on by a count bonus that cannot change the task.
+"""PPO of Stable-Baselines3 on MiniGrid, with a count bonus that cannot change the task.
 
 python examples/sb3_ppo_minigrid.py
 """

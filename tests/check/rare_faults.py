@@ -91,7 +91,7 @@ def _swaps(state, shaped, done):
 
 
 def ends_dropped() -> RewardTransform:
-    """One row that is no transition, and nobody's end is noticed."""
+    """Beside one invalid row, the end of no environment is noticed."""
 
     def update(state, reward, done, valid=None, settle=None):
         return MATCH.update(state, reward, done & (valid is None or valid.all()), valid, settle)
@@ -130,7 +130,7 @@ RARE: dict[str, RewardTransform] = {
     "loans below 1e-3 forgotten": _after_each(_forgets_small),
     "settlements shared between environments": _after_each(_shares),
     "two that end together mixed up": _after_each(_swaps),
-    "ends dropped beside a row that is no transition": ends_dropped(),
+    "ends dropped beside an invalid row": ends_dropped(),
     "two-step episodes settled twice": at_the_end(lambda env, r, paid: 2 * paid if env.steps == 1 else paid),
     "sign wrong for negative rewards": on_the_way(lambda env, r, paid: paid - 2 * r if r < 0 else paid),
 }

@@ -1,4 +1,4 @@
-"""A small environment with every kind of ending, for the adapters' tests. Needs Gymnasium and NumPy only."""
+"""What the adapters' tests share: a small environment with every kind of ending, a bonus, and Torch on one thread."""
 
 import gymnasium as gym
 import numpy as np
@@ -39,3 +39,13 @@ def distance():
         return np.abs(next_obs - obs).sum(axis=-1) + 0.5 * np.asarray(action)
 
     return distance
+
+
+@pytest.fixture(scope="module")
+def one_thread():
+    """Keeps Torch on one thread, because small networks are slower on several."""
+    torch = pytest.importorskip("torch")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("stable_baselines3", reason="pip install payback[sb3]")
-import torch
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from sb3_contrib import RecurrentPPO
 from stable_baselines3 import DQN, PPO
@@ -31,18 +30,11 @@ SIX = {
     "grm-10-raw": payback.grm(GAMMA, 10, center=False),
 }
 pytestmark = [
+    pytest.mark.usefixtures("one_thread"),
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
     pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def example():

@@ -24,17 +24,10 @@ from .corridor import Corridor
 GAMMA = 0.9
 GRM = payback.grm(GAMMA, 3)
 pytestmark = [
+    pytest.mark.usefixtures("one_thread"),
     pytest.mark.filterwarnings("ignore:a truncated episode", "ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
 ]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture

@@ -10,9 +10,6 @@ class UserError(Exception):
     """Says in one sentence what is wrong, where, and what to do; the command line ends with status 2."""
 
 
-UserError = UserError  # the former name, for experiments/ and report/markdown.py until they use the new one
-
-
 @contextmanager
 def writing_to(out: Path) -> Iterator[None]:
     """Convert an OSError about a folder that cannot be written into a `UserError`."""

@@ -3,7 +3,7 @@
     leak = Σ_t γ^t F'_t,    size = Σ_t γ^t |F'_t|                       of every episode
 
 The column is weighted by γ^(i mod L) in blocks of L rows, one multiplication a row, and summed from mark to mark: the
-starts of episodes and of blocks. Each sum is then made up for where in its block the mark lies.
+starts of episodes and of blocks. Each sum is then divided by the weight at its mark, so that it starts with γ^0.
 """
 
 from __future__ import annotations

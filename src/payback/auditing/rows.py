@@ -118,7 +118,7 @@ def plain(key: Any) -> Any:
 
 
 def _flags(log: Log, row: int, name: str, column: np.ndarray) -> np.ndarray:
-    """Return booleans; numbers other than 0 and 1 are refused, because a fraction is no flag."""
+    """Return booleans; numbers other than 0 and 1 are refused."""
     if column.dtype == np.bool_:
         return column
     wrong = np.flatnonzero((column != 0) & (column != 1))

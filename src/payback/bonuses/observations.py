@@ -1,4 +1,4 @@
-"""Reading batches of observations: rows to count, numbers to project, and which rows are transitions."""
+"""Reading batches of observations: rows to count, numbers to project, and which rows are valid."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def refuse_not_numbers(name: str, place: str, array: np.ndarray) -> None:
 
 
 def valid_rows(info: Any, B: int) -> np.ndarray | None:
-    """Return which rows are transitions, None where all are: SB3's infos, a list, mark none as invalid."""
+    """Return which rows are valid, None where all are: SB3's infos, a list, mark none as invalid."""
     valid = info.get("valid") if _is_mapping(info) else None
     if valid is None:
         return None

@@ -1,1 +1,1 @@
-"""Checks that break a shaping, a matching, an intrinsic reward or a potential on purpose."""
+"""Checks that try to break a shaping, a matching, an intrinsic reward or a potential."""

@@ -13,11 +13,11 @@ USUAL = (1, 2, 3, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 256, 512, 1000, 1024)
 """Lengths of rollouts that people use; a stream is cut into as many of them as it has steps for."""
 WHOLE: dict[str, list[int]] = {"at once": []}
 SHORT = 60
-"""Streams up to this many steps are looked at in full; of longer ones, some of the steps."""
+"""Streams of up to so many steps are held to every law at every step; longer ones at some of the steps."""
 MOST = 100
-"""Borders in one way to cut a stream."""
+"""At most so many borders in one way to cut a stream."""
 LONGEST = 5_000
-"""Streams beyond this are not cut so, because stepping through them once more takes long."""
+"""Streams of more steps are not cut into the usual lengths, because going through them once more takes long."""
 
 
 def check_blocks(subject: Subject, stream: Stream, run: Run, at_once: bool = False) -> None:

@@ -1,5 +1,5 @@
-"""The forms in which callers hand over the same numbers: strided or read-only arrays, flags as integers, NaN in a row
-that does not count. A shaper pays the same for all of them, or refuses what it cannot read."""
+"""The forms in which callers hand over the same numbers: strided or read-only arrays, flags as integers, NaN in
+invalid rows. A shaper pays the same for all of them, or refuses what it cannot read."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check_flag_dtypes(subject: Subject, stream: Stream) -> list[str]:
         try:
             paid = _step(subject, columns)
         except Exception:
-            # A refusal is an answer: nothing is paid.
+            # Raising is right: nothing is paid.
             refused.append(f"{dtype} flags")
             continue
         how = f"with flags of dtype {dtype} (cast them, or refuse them)"

@@ -31,7 +31,7 @@ def guess_cause(subject: Subject) -> str:
             broken = _broken_episodes(subject.gamma, stream, shaped)
             found = diagnose(broken, subject.gamma) if broken else None
         except Exception:
-            # A guess is a courtesy: what the shaping does on yet another stream must not hide what was found.
+            # An error of the shaping on this stream must not hide the fault that was found on another.
             return guess
         if found is not None and found.cause is not Cause.UNKNOWN:
             return str(found)

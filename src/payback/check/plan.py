@@ -23,7 +23,7 @@ class Plan:
     long: int
     """How many of the long streams, of which the last are the longest."""
     longest_episode: int
-    """Of a function of one episode's rewards: it may well be quadratic in the length."""
+    """Steps up to which a function of one episode's rewards is tried, because its cost may be quadratic in them."""
 
 
 PLANS: dict[Effort, Plan] = {

@@ -21,7 +21,7 @@ class Precision:
     """The largest finite number."""
 
     def may_overflow(self, gamma: float, steps: int, size: float) -> bool:
-        """Whether the interest on `steps` steps is more than the dtype holds: whoever refuses that is right."""
+        """Whether the interest on `steps` steps is more than the dtype holds, so that raising is right."""
         room = float(np.log(self.largest)) - 7
         return -np.log(gamma) * steps + float(np.log(max(size, 1e-30) * max(steps, 1))) > room
 

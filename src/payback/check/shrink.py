@@ -11,7 +11,7 @@ from payback.check.stream import Stream
 
 TRIES = 500
 ROWS = 15_000
-"""How much is spent on making an example small: so many streams, of so many rows together."""
+"""Shrinking stops after `TRIES` smaller streams, or once these have had `ROWS` rows together."""
 
 
 def shrink(stream: Stream, fails: Callable[[Stream], bool]) -> Stream:

@@ -116,7 +116,7 @@ def constant(xp: Any, values: np.ndarray, like: Array, dtype: Any = None) -> Arr
 def can_look(xp: Any, x: Array) -> bool:
     """Say whether values may be looked at: eager NumPy or CPU Torch.
 
-    Not JAX, where a look breaks `jit` and stalls an accelerator, nor Torch on a device or under `compile`.
+    Not JAX, because reading a value breaks `jit` and stalls an accelerator, nor Torch on a device or under `compile`.
     """
     if xp is np or type(x) is np.ndarray:
         return True

@@ -23,7 +23,7 @@ class CenterState(NamedTuple):
     mean: Array
     """F̄."""
     lost: Array
-    """What rounding has taken from `mean` (Kahan): in float32 a cumulative mean would else stand still."""
+    """What rounding has taken from `mean` (Kahan), because in float32 a cumulative mean would otherwise stop moving."""
     fade: Array
     """What an old reward keeps of its weight when a new one comes: 1 − 1/horizon, or 1."""
     merges: Array

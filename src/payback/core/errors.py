@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 
-class LawBroken(AssertionError, ValueError):  # noqa: N818  the contract names it so
+class LawBroken(AssertionError, ValueError):  # noqa: N818  it says what happened
     """A matching, or rewards shaped by it, would change the optimal policy. The message shows where.
 
     >>> import payback

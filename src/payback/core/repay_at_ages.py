@@ -24,8 +24,8 @@ from payback.core.repay_at_ages_jax import UNROLL, countdown_block, unrolled_blo
 from payback.core.transform import Door, Fit, Match, Schedule
 from payback.core.validate import OWN, read_state, read_terms
 
-FEW = 8
-"""Ends are few while one in so many rewards, or fewer, is a loan that an end settles."""
+PER_LOAN = 8
+"""Visiting one loan that an end settles costs about as much as going through so many rewards row by row."""
 
 
 class AgesState(NamedTuple):
@@ -144,8 +144,8 @@ def _one_age_block(
     rewards = np.ascontiguousarray(rewards)
     lent = np.ascontiguousarray(np.concatenate((loans[::-1], rewards)))
     ends = np.flatnonzero(dones)
-    # Few ends are visited loan by loan; past that, going through all rows costs the same for any number.
-    settle = _settle_by_loan if ends.size * D * FEW < rewards.size else _settle_by_row
+    # Few ends are settled loan by loan; for many, going through all rows is cheaper, because its cost does not grow.
+    settle = _settle_by_loan if ends.size * D * PER_LOAN < rewards.size else _settle_by_row
     settlement = settle(rest_of, lent, ends)
     shaped = np.multiply(lent[:T], -float(due_of[-1]))  # a NumPy scalar would widen float32
     shaped += rewards

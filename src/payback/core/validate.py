@@ -120,7 +120,7 @@ def read_step(
 
 
 def read_flags(name: str, what: str, flags: Array, like: Array) -> Array:
-    """Return booleans of the shape and library of `like`; numbers must be 0 or 1, because a fraction is no answer."""
+    """Return booleans of the shape and library of `like`; numbers other than 0 and 1 are refused."""
     xp = namespace(flags, like)
     if tuple(flags.shape) != tuple(like.shape):
         raise ValueError(

@@ -1,5 +1,5 @@
 """Adapters for the training loops people already have, one file per framework.
 
-Each holds a transform's state, calls `update` once per step, and decides nothing else. Import the one you
-need, for instance `payback.integrations.gymnasium`; nothing here is imported by the core.
+Each asks the bonus for F_t, has the transform shape it once per step, and pays r_t + F'_t; none computes a repayment.
+Import the one you need, for instance `payback.integrations.gymnasium`; nothing here is imported by the core.
 """

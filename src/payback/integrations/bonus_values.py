@@ -55,7 +55,7 @@ def _as_floats(values: Any, num_envs: int, step: int) -> np.ndarray:
 
 
 def read_end(what: str, flags: Any, num_envs: int) -> np.ndarray:
-    """Return (B,) booleans; numbers other than 0 and 1 are refused, because a fraction is no answer."""
+    """Return (B,) booleans; numbers other than 0 and 1 are refused."""
     flags = np.asarray(flags)
     if flags.dtype == np.bool_ and flags.shape == (num_envs,):
         return flags

@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 
 from payback.core.transform import RewardTransform
+from payback.integrations.bonus_values import ask, read_end, read_intrinsic
 from payback.integrations.gymnasium_rows import add_debt_to_final, autoreset_mode, copy, from_info, stack, with_final
 from payback.integrations.host import host
-from payback.integrations.ledger import Ledger, ask, read_end, read_intrinsic
+from payback.integrations.ledger import Ledger
 from payback.integrations.observed_debt import space_with_debt, with_debt
 from payback.integrations.wiring import check_wiring, say_stacked
 
@@ -84,7 +85,7 @@ class ShapeVectorReward(VectorWrapper):
         self._all = np.ones(env.num_envs, dtype=bool)
         self._all.flags.writeable = False
         self._valid: np.ndarray | None = None
-        """Which rows of the next step are transitions; None if all are."""
+        """Which rows of the next step are valid; None if all are."""
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Reset all environments, or those of `options["reset_mask"]`; the debts of open episodes are dropped."""

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 from payback.core.transform import Match, RewardTransform, drop
 from payback.integrations.host import host
-from payback.integrations.ledger import confirm_gamma, refuse_unknown, say_time_limit, say_unconfirmed
+from payback.integrations.told import confirm_gamma, refuse_unknown, say_time_limit, say_unconfirmed
 
 with host("JAX", "pip install 'payback[gymnax]'"):
     import jax

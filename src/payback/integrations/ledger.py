@@ -1,4 +1,4 @@
-"""The loans of a batch of environments: what every adapter holds between two steps of its host's loop."""
+"""The loans of a batch of environments, which an adapter holds between two steps of its host's loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from payback.core.state_io import load_state, save_state
 from payback.core.transform import Match, RewardTransform, drop, owed, raw_step
 from payback.core.validate import refuse_overflow
-from payback.integrations.bonus_values import ask, read_end, read_intrinsic
 from payback.integrations.lasting_state import lasting, with_lasting
 from payback.integrations.shaping_warning import ShapingWarning
 from payback.integrations.step_log import StepLog
@@ -25,19 +24,7 @@ from payback.integrations.told import (
 )
 from payback.integrations.watch import Watch
 
-__all__ = [
-    "Ledger",
-    "ShapingWarning",
-    "ask",
-    "confirm_gamma",
-    "read_end",
-    "read_intrinsic",
-    "refuse_too_large",
-    "refuse_unknown",
-    "say_dropped",
-    "say_time_limit",
-    "say_unconfirmed",
-]
+__all__ = ["Ledger", "ShapingWarning"]
 
 Mask = np.ndarray
 """(B,) booleans."""

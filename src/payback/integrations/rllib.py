@@ -28,9 +28,12 @@ import numpy as np
 from payback.core.center import CenterState, merge_centers
 from payback.core.transform import Match, RewardTransform
 from payback.integrations.bonus_per_environment import BonusPerEnvironment
+from payback.integrations.bonus_values import ask, read_end, read_intrinsic
 from payback.integrations.host import host
-from payback.integrations.ledger import Ledger, ShapingWarning, ask, confirm_gamma, read_end, read_intrinsic
+from payback.integrations.ledger import Ledger, ShapingWarning
 from payback.integrations.rllib_means import centers_in, centers_of, save_with, set_centers, with_centers
+from payback.integrations.told import confirm_gamma
+from payback.integrations.watch import ROUNDING
 
 with host("RLlib", "pip install 'payback[rllib]'"):
     from ray.rllib.callbacks.callbacks import RLlibCallback
@@ -47,8 +50,6 @@ cannot say whose episode it belongs to.
 """
 
 METRIC = "extrinsic_return_mean"
-ROUNDING = 1e-5
-"""How far a float32 reward may lie from what was paid, relatively."""
 
 
 class ShapeReward(RLlibCallback):

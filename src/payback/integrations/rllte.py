@@ -25,8 +25,9 @@ from payback.core.chain import chain
 from payback.core.scaling import scale_by_rms
 from payback.core.transform import RewardTransform
 from payback.core.validate import read_flags
+from payback.integrations.bonus_values import read_intrinsic
 from payback.integrations.host import host
-from payback.integrations.ledger import Ledger, read_intrinsic
+from payback.integrations.ledger import Ledger
 
 with host("PyTorch, and rllte itself", "pip install 'payback[rllte]' and pip install --no-deps rllte-core==1.0.1"):
     import torch
@@ -124,7 +125,7 @@ def _flags(what: str, values: torch.Tensor) -> np.ndarray:
 
 
 def _without(samples: dict[str, torch.Tensor], valid: np.ndarray) -> dict[str, torch.Tensor]:
-    """Put in each row that is no transition the last one of its environment that is: the module learns nothing new."""
+    """Replace each invalid row by the last valid one of its environment, from which the module learns nothing new."""
     T, B = valid.shape
     last = np.maximum.accumulate(np.where(valid, np.arange(T)[:, None], -1), axis=0)
     first = valid.argmax(axis=0)

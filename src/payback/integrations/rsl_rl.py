@@ -30,10 +30,12 @@ from typing import Any
 
 from payback.core.transform import Match, RewardTransform, drop, owed
 from payback.core.validate import read_flags
+from payback.integrations.bonus_values import ask
 from payback.integrations.host import host
-from payback.integrations.ledger import ask, confirm_gamma, refuse_too_large, refuse_unknown, say_time_limit
+from payback.integrations.lasting_state import leaves, rebuild
 from payback.integrations.shaping_warning import ShapingWarning
 from payback.integrations.step_log import StepLog
+from payback.integrations.told import confirm_gamma, refuse_too_large, refuse_unknown, say_time_limit
 from payback.integrations.watch import TOLERANCE
 
 with host("rsl_rl", "pip install 'payback[rsl_rl]'"):
@@ -135,7 +137,7 @@ class ShapedPPO(PPO):
 
     def save(self) -> dict:
         """Return rsl_rl's dictionary with the state of the loans in it, as a list of tensors."""
-        return {**super().save(), "shaping": [] if self.loans is None else list(_leaves(self.loans))}
+        return {**super().save(), "shaping": [] if self.loans is None else list(leaves(self.loans))}
 
     def load(self, loaded_dict: dict, load_cfg: dict | None, strict: bool) -> bool:
         """Load what `save` returned. Episodes begin anew: their debts are dropped, F̄ stays."""
@@ -143,7 +145,7 @@ class ShapedPPO(PPO):
         if saved:
             device = torch.device(self.device)
             loans = self.transform.init(torch.zeros(self.storage.num_envs, dtype=torch.float64, device=device))
-            self.loans = _rebuild(loans, iter(leaf.to(device) for leaf in saved))
+            self.loans = rebuild(loans, iter(leaf.to(device) for leaf in saved))
             if isinstance(self.transform, Match):
                 everywhere = torch.ones(self.storage.num_envs, dtype=torch.bool, device=device)
                 self.loans, _ = drop(self.transform, self.loans, everywhere)
@@ -202,16 +204,3 @@ class ShapedPPO(PPO):
 def _flags(what: str, flags: torch.Tensor) -> torch.Tensor:
     flags = flags.reshape(-1)
     return flags if flags.dtype == torch.bool else read_flags("ShapedPPO", what, flags, flags)
-
-
-def _leaves(state: Any) -> list[torch.Tensor]:
-    """Return a state's tensors in order; a state is a tuple of tensors and states."""
-    return [leaf for part in state for leaf in _leaves(part)] if isinstance(state, tuple) else [state]
-
-
-def _rebuild(outline: Any, leaves: Any) -> Any:
-    """Put tensors in the places of a state's own, in order."""
-    if not isinstance(outline, tuple):
-        return next(leaves)
-    parts = [_rebuild(part, leaves) for part in outline]
-    return type(outline)(*parts) if hasattr(outline, "_fields") else tuple(parts)

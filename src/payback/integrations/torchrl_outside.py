@@ -11,14 +11,12 @@ from typing import Any
 
 from payback.integrations.host import host
 from payback.integrations.shaping_warning import ShapingWarning
+from payback.integrations.watch import ROUNDING
 
 with host("TorchRL", "pip install 'payback[torchrl]'"):
     import torch
     from tensordict import TensorDictBase
     from torchrl.envs.transforms import Compose, Transform
-
-ROUNDING = 1e-5
-"""How far a float32 reward may lie from what was paid, relatively."""
 
 
 class Outside:

@@ -11,6 +11,8 @@ from payback.integrations.shaping_warning import ShapingWarning
 TOLERANCE = 1e-5
 """|Σγ^t F′_t| ≤ 1e-5 · Σγ^t |F′_t| holds for every lawful match, also in float32; worst seen 3.3e-6."""
 LEAST_STEPS, MOST_STEPS, CELLS = 32, 256, 4096
+ROUNDING = 1e-5
+"""How far the float32 reward that a learner reads may lie from what was paid, relatively."""
 FADED = 0.01
 """A block is so short that γ^t is more than this in it, because what is discounted further could not be seen."""
 FLOOR = 1e-4

@@ -13,9 +13,8 @@ import numpy as np
 
 from payback.core.errors import LawBroken
 from payback.integrations.ledger import Ledger, ShapingWarning
+from payback.integrations.watch import ROUNDING
 
-TOLERANCE = 1e-5
-"""Relative: float32 rewards may be rounded on their way out."""
 STEPS_PER_EPISODE = 10_000
 """Random actions may never end an episode: after so many steps for each asked for, the check stops."""
 
@@ -119,7 +118,7 @@ def compare(row: list[np.ndarray], step: int, settles: bool, outside: str) -> No
     """Raise where the reward is not r_t + F′_t, or an episode ended that the shaping goes on with."""
     reward, terminated, truncated, extrinsic, shaped, owed, seen_cut = row
     paid = extrinsic + shaped
-    wrong = np.abs(reward - paid) > TOLERANCE * (np.abs(extrinsic) + np.abs(shaped)) + 1e-12
+    wrong = np.abs(reward - paid) > ROUNDING * (np.abs(extrinsic) + np.abs(shaped)) + 1e-12
     if wrong.any():
         k = int(np.flatnonzero(wrong)[0])
         raise LawBroken(

@@ -1,1 +1,1 @@
-"""The paper's environments, as pure functions."""
+"""The environments, as pure functions: the paper's cliffs and DoorKey, and other tasks of MiniGrid."""

@@ -10,7 +10,7 @@ from torch import nn
 
 
 class Layers(nn.Sequential):
-    """Layers one after the other, without the hooks that a bonus has none of: they take a quarter of a small pass.
+    """Apply layers one after the other; hooks are not looked for, because that takes a quarter of a small pass.
 
     >>> Layers(nn.ReLU())(torch.tensor([-1.0, 2.0])).tolist()
     [0.0, 2.0]

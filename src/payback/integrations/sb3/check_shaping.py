@@ -16,13 +16,11 @@ from payback.integrations.ledger import ShapingWarning
 from payback.integrations.sb3.saved_model import keep_means, restore_means
 from payback.integrations.sb3.shape_vec_reward import ShapeVecReward
 from payback.integrations.sb3.stack import OFF_POLICY, is_blind, problems_of, shapings_of
+from payback.integrations.watch import ROUNDING
 
 with host("Stable-Baselines3", "pip install 'payback[sb3]'"):
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.vec_env import VecEnvWrapper
-
-ROUNDING = 1e-5
-"""How far a float32 reward may lie from what was paid, relatively."""
 
 
 class CheckShaping(BaseCallback):

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from payback.core.transform import RewardTransform
+from payback.integrations.bonus_values import ask, read_end, read_intrinsic
 from payback.integrations.host import host
-from payback.integrations.ledger import Ledger, ask, read_end, read_intrinsic
+from payback.integrations.ledger import Ledger
 from payback.integrations.observed_debt import with_debt
 from payback.integrations.sb3.unshaped import Unshaped
 
