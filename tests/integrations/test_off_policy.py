@@ -210,7 +210,7 @@ def test_the_statement_is_the_same_everywhere():
 
     for text in (
         payback.integrations.sb3.__doc__,
-        (ROOT / "README.md").read_text(),
+        (ROOT / "docs/howto/off-policy.md").read_text(),
         (ROOT / "docs/guarantee.md").read_text(),
     ):
         assert words(OFF_POLICY) in words(text)

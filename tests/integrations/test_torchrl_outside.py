@@ -69,6 +69,16 @@ def test_a_transform_after_the_shaping_that_changes_rewards_is_said_once(outside
         check_wiring(env(outside()), episodes=4)
 
 
+def test_also_around_a_vector_of_shaped_environments():
+    def one():
+        shaping = ShapeReward(payback.match_after(GAMMA, 4), learner_gamma=GAMMA)
+        return TransformedEnv(GymWrapper(Corridor(6)), Compose(One(), shaping))
+
+    with pytest.warns(ShapingWarning, match="RewardClipping around a vector of shaped environments changes"):
+        play(TransformedEnv(SerialEnv(2, one), RewardClipping(-0.1, 0.1)))
+    play(TransformedEnv(SerialEnv(2, one), Compose(RewardSum(), VecNorm(in_keys=["observation"]))))
+
+
 def test_also_in_a_second_environment_around_the_first():
     nested = TransformedEnv(env(), RewardClipping(-0.1, 0.1), auto_unwrap=False)
     with pytest.warns(ShapingWarning, match="outside its TransformedEnv"):

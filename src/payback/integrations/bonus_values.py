@@ -54,6 +54,15 @@ def _as_floats(values: Any, num_envs: int, step: int) -> np.ndarray:
         ) from None
 
 
+def refuse_reward_shape(reward: Any, num_envs: int) -> None:
+    """Refuse rewards that are not (B,): with F′ of shape (B,) a column of them would become a (B, B) matrix."""
+    if np.shape(reward) != (num_envs,):
+        raise ValueError(
+            f"the environment's rewards have shape {np.shape(reward)}, not ({num_envs},), that is one number per "
+            "environment; flatten them before they are shaped"
+        )
+
+
 def read_end(what: str, flags: Any, num_envs: int) -> np.ndarray:
     """Return (B,) booleans; numbers other than 0 and 1 are refused."""
     flags = np.asarray(flags)

@@ -25,10 +25,12 @@ from typing import Any
 import numpy as np
 
 from payback.core.transform import RewardTransform
-from payback.integrations.bonus_values import ask, read_end, read_intrinsic
+from payback.integrations.around import Around
+from payback.integrations.bonus_values import ask, read_end, read_intrinsic, refuse_reward_shape
 from payback.integrations.gymnasium_rows import add_debt_to_final, autoreset_mode, copy, from_info, stack, with_final
 from payback.integrations.host import host
 from payback.integrations.ledger import Ledger
+from payback.integrations.not_reset import NotReset
 from payback.integrations.observed_debt import space_with_debt, with_debt
 from payback.integrations.wiring import check_wiring, say_stacked
 
@@ -78,6 +80,8 @@ class ShapeVectorReward(VectorWrapper):
         if observe_debt:
             self.single_observation_space = space_with_debt(env.single_observation_space)
             self.observation_space = batch_space(self.single_observation_space, env.num_envs)
+        self._around = Around()
+        self._not_reset = NotReset() if self._mode is AutoresetMode.DISABLED else None
         self._B = env.num_envs
         self._keeps = callable(intrinsic) or callable(event)
         """Whether a callable will ask for the observation before the step."""
@@ -95,6 +99,8 @@ class ShapeVectorReward(VectorWrapper):
         obs, info = self.env.reset(seed=seed, options=options)
         self.ledger.reset(mask)
         self._valid = None if mask is None or self._valid is None else self._valid | mask
+        if self._not_reset is not None:
+            self._not_reset.reset(mask)
         # A copy, as environments may write the next observation into the same memory.
         self._obs = copy(obs) if self._keeps else ()
         return with_debt(obs, self.ledger.owed) if self._observe else obs, info
@@ -104,6 +110,9 @@ class ShapeVectorReward(VectorWrapper):
         obs, reward, terminated, truncated, info = self.env.step(actions)
         if self._obs is None:
             raise RuntimeError("ShapeVectorReward: call reset before the first step")
+        refuse_reward_shape(reward, self._B)
+        if self._around.left:
+            self._around.look()
         terminated, truncated = read_end("terminated", terminated, self._B), read_end("truncated", truncated, self._B)
         cut = truncated if np.count_nonzero(truncated) else None
         ended = terminated if cut is None else terminated | truncated
@@ -111,6 +120,8 @@ class ShapeVectorReward(VectorWrapper):
         valid, before, self._obs = self._valid, self._obs, copy(obs) if self._keeps else ()
         self._valid = ~ended if ended is not None and self._mode is AutoresetMode.NEXT_STEP else None
         resets = ended if self._mode is AutoresetMode.SAME_STEP else None
+        if self._not_reset:
+            self._not_reset.step(ended, self.ledger.steps)
         try:
             F, event = self._ask(before, actions, info, valid, resets)
             shaped = self.ledger.step(F, None if ended is None else terminated, cut, valid, event)

@@ -6,6 +6,7 @@ where their number changes. Constants (γ, shares, horizons) belong to the trans
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 
 from payback.core.arrays import fields_of, is_tuple
 from payback.core.center import CenterState
+from payback.core.state_io import load_state
 from payback.core.transform import RewardTransform
 
 CONSTANTS = ("terms", "fade")
@@ -66,6 +68,21 @@ def running_mean(state: Any) -> float | None:
     if not is_tuple(state):
         return None
     return next((mean for part in state if (mean := running_mean(part)) is not None), None)
+
+
+def load_for_others(path: str | os.PathLike[str], transform: RewardTransform) -> object | None:
+    """Return a state of `transform` that was saved for another number of environments, None if it is not one."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            sizes = {stored[name].shape[-1] for name in stored.files if stored[name].ndim}
+    except (OSError, ValueError):
+        return None
+    for num_envs in sizes:
+        try:
+            return load_state(path, like=transform.init(np.zeros(num_envs)))
+        except ValueError:
+            continue
+    return None
 
 
 @lru_cache(maxsize=32)

@@ -11,7 +11,7 @@ import numpy as np
 from payback.core.state_io import load_state, save_state
 from payback.core.transform import Match, RewardTransform, drop, owed, raw_step
 from payback.core.validate import refuse_overflow
-from payback.integrations.lasting_state import lasting, with_lasting
+from payback.integrations.lasting_state import lasting, load_for_others, with_lasting
 from payback.integrations.shaping_warning import ShapingWarning
 from payback.integrations.step_log import StepLog
 from payback.integrations.told import (
@@ -19,6 +19,7 @@ from payback.integrations.told import (
     refuse_too_large,
     refuse_unknown,
     say_dropped,
+    say_loans_go_on,
     say_time_limit,
     say_unconfirmed,
 )
@@ -76,7 +77,7 @@ class Ledger:
         """Episodes that were reset before they ended, with a debt."""
         self.dropped = np.zeros(num_envs)
         """What those episodes owed, summed per environment."""
-        self._said = False
+        self._said = self._loaded = False
         self._clear_bonus: Callable[[Mask], None] | None = getattr(bonus, "reset", None)
         self._name, self._step = repr(transform), raw_step(transform)
         self._owed = transform.owed if isinstance(transform, Match) else None
@@ -97,6 +98,9 @@ class Ledger:
         `terminated` and `truncated` may be None where no episode ends in that way. Input was read by the adapter, so
         the transform's raw step is taken.
         """
+        if self._loaded:
+            self._loaded = False
+            say_loans_go_on(self.owed, stacklevel=5)
         self.steps += 1
         ended = _either(terminated, truncated)
         done = ended if self.settles else terminated
@@ -164,6 +168,7 @@ class Ledger:
         """Start new episodes in the environments `where`, or all; debts in mid-episode are dropped and counted."""
         where = np.ones(self.num_envs, dtype=bool) if where is None else where
         dropped = self.forget(where)
+        self._loaded = self._loaded and bool(np.count_nonzero(self.owed))
         if self.log is not None and np.count_nonzero(open_ := where & (self._began != self.steps)):
             self.log.restart(open_)
         self._began[where] = self.steps
@@ -186,12 +191,13 @@ class Ledger:
         try:
             self.state = load_state(path, like=self.state)
         except ValueError:
-            stored = _load_for_others(path, self.transform)
+            stored = load_for_others(path, self.transform)
             if stored is None:
                 raise
             self.state = with_lasting(self.transform, self.state, lasting(self.transform, stored))
         if self._owed is not None:
             self.owed = self.ending = self._owed(self.state)
+        self._loaded = bool(np.count_nonzero(self.owed))
         if self.watch is not None:
             self.watch.go_on_from(self.owed)
 
@@ -213,18 +219,3 @@ def _either(terminated: Mask | None, truncated: Mask | None) -> Mask | None:
     if terminated is None or truncated is None:
         return truncated if terminated is None else terminated
     return terminated | truncated
-
-
-def _load_for_others(path: str | os.PathLike[str], transform: RewardTransform) -> object | None:
-    """Return a state of `transform` that was saved for another number of environments, None if it is not one."""
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            sizes = {stored[name].shape[-1] for name in stored.files if stored[name].ndim}
-    except (OSError, ValueError):
-        return None
-    for num_envs in sizes:
-        try:
-            return load_state(path, like=transform.init(np.zeros(num_envs)))
-        except ValueError:
-            continue
-    return None

@@ -79,6 +79,18 @@ def say_dropped(dropped: np.ndarray, steps: int, stacklevel: int) -> None:
     )
 
 
+def say_loans_go_on(owed: np.ndarray, stacklevel: int) -> None:
+    """Say that loaded debts are repaid by the episodes under way; the ledger does so at the first step after it."""
+    k = int(np.flatnonzero(owed)[0])
+    warnings.warn(
+        f"the loaded state holds open loans (environment {k} owes {owed[k]:.6g}), and no reset came after it: they are "
+        "repaid in the episode under way, which is right only if the environments, too, were put back to where they "
+        "stood when the state was saved. If they began anew, call load() first and reset() after it",
+        ShapingWarning,
+        stacklevel=stacklevel,
+    )
+
+
 def say_time_limit(stacklevel: int) -> None:
     """Say that the time limit is now part of the task; adapters do so once."""
     warnings.warn(

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
@@ -16,7 +17,10 @@ from payback.integrations.watch import ROUNDING
 with host("TorchRL", "pip install 'payback[torchrl]'"):
     import torch
     from tensordict import TensorDictBase
-    from torchrl.envs.transforms import Compose, Transform
+    from torchrl.envs.transforms import Compose, Transform, TransformedEnv
+
+CHANGING = ("RewardClipping", "RewardScaling", "BinarizeReward", "SignTransform", "VecNorm", "VecNormV2")
+"""TorchRL's transforms that change the values of their keys, by the names of their classes."""
 
 
 class Outside:
@@ -79,6 +83,39 @@ def refuse_stacked(shaping: Transform, gamma: float) -> None:
                 f"there are two ShapeReward (gamma {gamma}, then {other}) in one environment, which would keep their "
                 "loans under the same keys; add the bonuses up and shape them once"
             )
+
+
+def say_around(shaping: Transform) -> None:
+    """Warn of transforms that change rewards around a vector (SerialEnv) of shaped environments.
+
+    The vector copies what its environments pay, so that `Outside` cannot follow it; but while the shaping takes a step,
+    the environments around it are on the call stack, if they are in the same process.
+    """
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        env = frame.f_locals.get("self") if frame.f_code.co_name == "_step" else None
+        frame = frame.f_back
+        if not isinstance(env, TransformedEnv) or _holds(env, shaping):
+            continue
+        parts: list[Any] = list(env.transform.modules())
+        changing = [part for part in parts if type(part).__name__ in CHANGING and "reward" in part.in_keys]
+        if changing:
+            warnings.warn(
+                f"{names(changing)} around a vector of shaped environments changes the rewards that they paid: loans "
+                "and repayments no longer cancel; put it before ShapeReward",
+                ShapingWarning,
+                stacklevel=6,
+            )
+            return
+
+
+def _holds(env: Any, shaping: Transform) -> bool:
+    """Say whether the shaping is in this environment, or in one that it wraps without a vector between them."""
+    while isinstance(env, TransformedEnv):
+        if any(part is shaping for part in env.transform.modules()):
+            return True
+        env = env.base_env
+    return False
 
 
 def names(transforms: list[Transform]) -> str:

@@ -15,7 +15,7 @@ from payback.integrations.lasting_state import running_mean
 from payback.integrations.ledger import ShapingWarning
 from payback.integrations.sb3.saved_model import keep_means, restore_means
 from payback.integrations.sb3.shape_vec_reward import ShapeVecReward
-from payback.integrations.sb3.stack import OFF_POLICY, is_blind, problems_of, shapings_of
+from payback.integrations.sb3.stack import OFF_POLICY, gamma_of, gamma_problems_of, is_blind, problems_of, shapings_of
 from payback.integrations.watch import ROUNDING
 
 with host("Stable-Baselines3", "pip install 'payback[sb3]'"):
@@ -40,6 +40,9 @@ class CheckShaping(BaseCallback):
         super().__init__()
         self.strict = strict
         self._found = False
+        self._last: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        """The last step's rewards as the learner holds them, as they were then, and which episodes ended."""
+        self._gamma: float | None = None
         self._stack: list[tuple[ShapeVecReward, list[VecEnvWrapper]]] = []
         self._sums = np.zeros((4, 1))
         self._steps = 0
@@ -47,9 +50,12 @@ class CheckShaping(BaseCallback):
     def _on_training_start(self) -> None:
         for problem in problems_of(self.model, self.training_env):
             self._tell(problem)
+        self._gamma = gamma_of(self.model)
         if is_blind(self.model, self.training_env):
             warnings.warn(f"{OFF_POLICY} This learner does not see it", ShapingWarning, stacklevel=3)
         self._stack = shapings_of(self.training_env)
+        for shaping, _ in self._stack:
+            shaping.around.left = 0  # because this callback sees all that the call stack would show, and more
         self._begin_sums()
         restore_means(self.model, self.training_env)
 
@@ -59,15 +65,26 @@ class CheckShaping(BaseCallback):
             row += values
         self._sums[3] += outermost.ledger.owed
         self._steps += 1
-        given = self.locals.get("rewards")
+        given, ends = self.locals.get("rewards"), self.locals.get("dones")
         if not self._found and given is not None:
+            self._look_back(given)
+            self._last = given, given.copy(), outermost.done
             for shaping, outside in self._stack:
                 if given.tobytes() != shaping.paid.tobytes():
                     self._compare(given, shaping, outside)
                 given = shaping.received
+            if ends is not None and ends.tobytes() != outermost.done.tobytes():
+                self._compare_ends(ends)
         return True
 
+    def _on_rollout_start(self) -> None:
+        if gamma_of(self.model) != self._gamma:
+            self._gamma = gamma_of(self.model)
+            for problem in gamma_problems_of(self.model, self._stack):
+                self._tell(problem)
+
     def _on_rollout_end(self) -> None:
+        self._look_back(None)
         keep_means(self.model, self.training_env)
         ledger = self._stack[0][0].ledger
         if self._steps:
@@ -96,6 +113,37 @@ class CheckShaping(BaseCallback):
             f"the shaping paid {shaping.paid[k]:.6g} to environment {k}, but the learner is given {given[k]:.6g}, "
             f"because a wrapper outside ({names or 'the host'}) changes rewards: loans and repayments no longer "
             "cancel; put it inside ShapeVecReward"
+        )
+
+    def _look_back(self, given: np.ndarray | None) -> None:
+        """Look at the last step's rewards again: callbacks after this one may have changed them in place.
+
+        Rows in which an episode ended are left out, because SB3 itself adds the bootstrapped value there.
+        """
+        last, self._last = self._last, None
+        if last is None or last[0] is given or self._found or last[0].tobytes() == last[1].tobytes():
+            return
+        now, then, done = last
+        wrong = np.flatnonzero((now != then) & ~done)
+        if len(wrong):
+            self._found, k = True, int(wrong[0])
+            self._tell(
+                f"the learner was given {then[k]:.6g} for environment {k}, which then became {now[k]:.6g}, because "
+                "another callback changes rewards: loans and repayments no longer cancel; add bonuses up before they "
+                "are shaped"
+            )
+
+    def _compare_ends(self, ends: np.ndarray) -> None:
+        shaping, outside = self._stack[0]
+        wrong = np.flatnonzero(ends != shaping.done)
+        if self._found or not len(wrong):
+            return
+        self._found, k = True, int(wrong[0])
+        names = ", ".join(type(wrapper).__name__ for wrapper in outside)
+        self._tell(
+            f"the episode of environment {k} {'ends' if ends[k] else 'goes on'} for the learner, not for the shaping, "
+            f"because a wrapper outside ({names or 'the host'}) changes `done`: debts are settled at other steps than "
+            "the learner's episodes end; put it inside ShapeVecReward"
         )
 
     def _tell(self, problem: str) -> None:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from payback.core.transform import RewardTransform
-from payback.integrations.bonus_values import ask, read_end, read_intrinsic
+from payback.integrations.around import Around
+from payback.integrations.bonus_values import ask, read_end, read_intrinsic, refuse_reward_shape
 from payback.integrations.host import host
 from payback.integrations.ledger import Ledger
 from payback.integrations.observed_debt import with_debt
@@ -59,6 +60,9 @@ class ShapeVecReward(Unshaped):
         nothing = np.zeros(venv.num_envs)
         self.received, self.intrinsic, self.shaped, self.paid = (nothing,) * 4
         """r_t, F_t, F'_t and r_t + F'_t of the last step, (B,) each."""
+        self.done = np.zeros(venv.num_envs, dtype=bool)
+        """Whose episode ended with the last step, (B,)."""
+        self.around = Around()
         self._obs: Any = None
         self._actions: Any = None
 
@@ -77,6 +81,9 @@ class ShapeVecReward(Unshaped):
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Step all environments; the reward is r_t + F'_t."""
         obs, reward, done, infos = self.venv.step_wait()
+        refuse_reward_shape(reward, self.num_envs)
+        if self.around.left:
+            self.around.look()
         done = read_end("done", done, self.num_envs)
         ended, terminated, truncated = [], None, None
         if True in done.tolist():
@@ -104,6 +111,7 @@ class ShapeVecReward(Unshaped):
             obs = with_debt(obs, self.ledger.owed)
         paid = (reward + shaped).astype(reward.dtype if reward.dtype.itemsize >= 4 else np.float32)
         self.received, self.intrinsic, self.shaped, self.paid = reward, F, shaped, paid.copy()
+        self.done = done.copy()
         return obs, paid, done, infos
 
     def close(self) -> None:

@@ -47,17 +47,30 @@ def shapings_of(env: VecEnv | None) -> list[tuple[ShapeVecReward, list[VecEnvWra
             return found
 
 
-def problems_of(model: Any, env: VecEnv) -> list[str]:
-    """Say what of the model and its environment's wrappers is known to break the law."""
-    problems, stack = [], shapings_of(env)
+def gamma_of(model: Any) -> float:
+    """Return the discount that a model uses now."""
+    return model.gamma
+
+
+def gamma_problems_of(model: Any, stack: list[tuple[ShapeVecReward, list[VecEnvWrapper]]]) -> list[str]:
+    """Say which shapings repay with another γ than the model discounts with, now: a model's γ may be changed."""
+    problems: list[str] = []
     for shaping, _ in stack:
-        shaping.ledger.confirmed = True
         transform = shaping.ledger.transform
         if isinstance(transform, Match) and model.gamma != transform.gamma:
             problems.append(
                 f"the learner discounts with gamma {model.gamma}, the loans are repaid with gamma {transform.gamma}: "
                 "they would not cancel; give both the same"
             )
+    return problems
+
+
+def problems_of(model: Any, env: VecEnv) -> list[str]:
+    """Say what of the model and its environment's wrappers is known to break the law."""
+    stack = shapings_of(env)
+    for shaping, _ in stack:
+        shaping.ledger.confirmed = True
+    problems = gamma_problems_of(model, stack)
     if any(isinstance(wrapper, VecNormalize) and wrapper.norm_reward for _, outside in stack for wrapper in outside):
         problems.append(
             "VecNormalize outside the shaping divides and clips shaped rewards by a drifting scale, so loans and "
