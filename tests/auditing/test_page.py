@@ -1,5 +1,3 @@
-import os
-import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -87,7 +85,6 @@ def test_narrow_screens_get_a_drawing_of_their_own(tmp_path) -> None:
     assert "width=device-width" in page
 
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 OVERFLOWING = """
 () => {
   const outside = (e) => {
@@ -100,30 +97,25 @@ OVERFLOWING = """
 """
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is missing: apt-get install chromium, or set CHROMIUM")
 @pytest.mark.parametrize("broken", [True, False])
-def test_the_page_on_a_phone(broken, tmp_path) -> None:
+def test_the_page_on_a_phone(broken, tmp_path, browser) -> None:
     """At 390 pixels nothing reaches out of the screen, one drawing is shown, and its text is large enough to read."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
     F, shaped, dones = log()
     table = flat(np.where(dones, F, shaped) if broken else shaped, dones, F)
     table["env"] = np.array(["an-environment-with-a-long-name-" + "x" * 60, "b", "c", "d", "e"])[table["env"]]
     write(tmp_path / "log.npz", table)
     run(tmp_path / "log.npz", GAMMA, Columns(), tmp_path / "page.html", 1e-5)
-    with sync_api.sync_playwright() as playwright:
-        options = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
-        page = browser.new_page(viewport={"width": 390, "height": 844}, device_scale_factor=2)
-        requests, errors = [], []
-        page.on("request", lambda request: requests.append(request.url))
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto((tmp_path / "page.html").as_uri())
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        assert page.evaluate(OVERFLOWING) == []
-        assert page.locator("svg:visible").count() == 1
-        heights = page.evaluate(
-            "() => [...document.querySelectorAll('.narrow svg text')].map((e) => e.getBoundingClientRect().height)"
-        )
-        assert min(heights) >= 11
-        assert (len(requests), errors) == (1, [])
-        browser.close()
+    page = browser.new_page(viewport={"width": 390, "height": 844}, device_scale_factor=2)
+    requests, errors = [], []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto((tmp_path / "page.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate(OVERFLOWING) == []
+    assert page.locator("svg:visible").count() == 1
+    heights = page.evaluate(
+        "() => [...document.querySelectorAll('.narrow svg text')].map((e) => e.getBoundingClientRect().height)"
+    )
+    assert min(heights) >= 11
+    assert (len(requests), errors) == (1, [])
+    page.close()

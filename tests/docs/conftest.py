@@ -1,7 +1,6 @@
-"""The site, built once as CI builds it, and Debian's Chromium to read it with."""
+"""The site, built once as CI builds it, and a page of the browser to read it with."""
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,8 +10,6 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-QUIET = ("background-networking", "component-update", "dev-shm-usage", "gpu", "sync")
 
 
 @pytest.fixture(scope="session")
@@ -29,20 +26,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert done.returncode == 0, done.stderr
     return out
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Chromium without a network."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
-    if CHROMIUM is None:
-        pytest.skip("Chromium is missing: apt-get install chromium, or set CHROMIUM")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", *(f"--disable-{name}" for name in QUIET)]
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

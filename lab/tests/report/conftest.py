@@ -1,6 +1,5 @@
-"""Records of the fake experiment, written without running anything, and a browser that looks at pages."""
+"""Records of the fake experiment, written without running anything, and pages of the browser."""
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -57,21 +56,6 @@ def summary(found: dict[str, records.Record]) -> Summary:
 def runs(fake, written: Path, tmp_path: Path) -> Path:
     """A copy of the records that a test may change, with the fake experiment on the command line."""
     return Path(shutil.copytree(written, tmp_path / "runs"))
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Headless Chromium."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("Chromium is missing: apt-get install chromium, or set CHROMIUM")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
