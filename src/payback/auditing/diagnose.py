@@ -64,7 +64,12 @@ def _explained(episodes: list[Episode], gamma: float, only_truncated: bool) -> t
 
 
 def score(supposed: repairs.Supposition, evidence: Evidence) -> float:
-    """Return how many powers of ten of the leak are explained, on average; less for what was fitted to few episodes."""
+    """Return how many powers of ten of the leak are explained, on average; less for what was fitted to few episodes.
+
+    Nothing is explained by what leaves more than there was in most episodes, however well it fits the others.
+    """
+    if np.mean(supposed.left > 1) > 0.5:
+        return 0.0
     left = np.where(np.isfinite(supposed.left), supposed.left, 1.0)
     gained = np.clip(-np.log10(np.maximum(left, 10.0**-MOST)), 0, MOST)
     return float(np.average(gained, weights=evidence.weights)) - supposed.handicap

@@ -96,7 +96,7 @@ def roll_through(subject: Subject, stream: Stream, cuts: list[int], state: State
     state, shaped = subject.init(B) if state is None else state, np.empty((T, B))
     for first, last in pairwise([0, *cuts, T]):
         block = stream.rows(slice(first, last))
-        rewards: Any = subject.floats(block.rewards)
+        rewards: Any = subject.floats(block.rewards.copy())  # its own memory, because it is filled again below
         dones, flags = _own_flags(subject, block)
         if subject.compiled:
             rewards = subject.xp.asarray(rewards)
