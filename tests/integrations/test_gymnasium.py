@@ -193,7 +193,9 @@ def test_match_when_repays_on_events(walk, distance):
 
 def test_asynchronous_and_native_vectors(walk, distance):
     mode = AutoresetMode.SAME_STEP
-    together = ShapeVectorReward(AsyncVectorEnv([walk] * B, autoreset_mode=mode), distance, RAW["grm-3"])
+    # No fork, because JAX, which another test of this process may have started, warns of it.
+    workers = AsyncVectorEnv([walk] * B, autoreset_mode=mode, context="forkserver")
+    together = ShapeVectorReward(workers, distance, RAW["grm-3"])
     for a, b in zip(drive(together, mode, 40), drive(wrapped_vector(walk, mode, distance, RAW["grm-3"]), mode, 40),
                     strict=True):  # fmt: skip
         np.testing.assert_allclose(a["reward"], b["reward"])

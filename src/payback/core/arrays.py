@@ -131,6 +131,15 @@ def sum_of(x: np.ndarray) -> float:
     return sum(x.tolist()) if x.ndim == 1 and x.size <= FEW else np.add.reduce(x, axis=None, dtype=np.float64)
 
 
+def size_of(x: np.ndarray) -> float:
+    """Return √Σx², or max |x| of many: no number in `x` is larger, and it is NaN or ∞ where one of them is.
+
+    >>> size_of(np.array([3.0, -4.0])), size_of(np.array([1e308, np.nan]))
+    (5.0, nan)
+    """
+    return math.hypot(*x.tolist()) if x.size <= FEW else float(np.abs(x).max())
+
+
 def all_finite(x: np.ndarray) -> bool:
     """Say whether a NumPy array holds neither NaN nor infinity.
 

@@ -65,12 +65,12 @@ def center(horizon: float | None = None) -> RewardTransform:
         mean = state.mean if reward.dtype == wide else cast_to(xp, state.mean, reward.dtype)
         shaped, seen = reward - mean, reward.size if xp is np else math.prod(reward.shape)
         if valid is not None:
-            shaped, seen = xp.where(valid, shaped, 0.0), xp.sum(valid)
+            shaped, seen = xp.where(valid, shaped, 0.0), np.count_nonzero(valid) if xp is np else xp.sum(valid)
         excess = sum_of(shaped) if xp is np else xp.sum(shaped, dtype=wide)
         if reward.dtype != wide:
             # Σ (F − F̄) in the wide dtype, although F̄ was rounded to the reward's before it was subtracted.
             excess = excess + seen * (cast_to(xp, mean, wide) - state.mean)
-        count = _add(state.count, seen)
+        count = state.count + seen if xp is np else _add(state.count, seen)
         weight = count * state.fade if fade == 1 else state.weight * state.fade**seen + seen
         # Before the first valid reward there is no weight, and nothing to divide.
         return _advance(state, count, weight, excess / (weight + (weight == 0))), shaped
@@ -157,7 +157,7 @@ def _run(state: CenterState, sums: np.ndarray, seen: np.ndarray, fade: float) ->
 
 def _add(count: Array, seen: Array) -> Array:
     """count + seen, standing still at the largest integer JAX has without x64."""
-    if isinstance(count, (np.ndarray, np.generic)) or str(count.dtype) != "uint32":
+    if str(count.dtype) != "uint32":
         return count + seen
     total = count + (seen if isinstance(seen, int) else seen.astype(count.dtype))
     return total | -(total < count).astype(count.dtype)

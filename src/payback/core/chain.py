@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from payback.core.arrays import Array, fields_of, is_tuple
-from payback.core.transform import Door, Fit, Match, RewardTransform, State, drop, fit_of, owed, raw_step
+from payback.core.transform import Door, Fit, Match, RewardTransform, State, drop, fit_of, raw_step
 from payback.core.validate import OWN
 
 
@@ -54,8 +54,7 @@ def chain(*transforms: RewardTransform) -> RewardTransform:
     assert isinstance(match, Match)
 
     def owed_of(state: State) -> Array:
-        read_chain_state(state, len(transforms))
-        debt = owed(match, state[at])
+        debt = match.owed(state[at])
         return debt if after == 1 else after * debt
 
     def drop_from(state: State, where: Array) -> State:

@@ -85,7 +85,6 @@ def match_at_ages(name: str, gamma: float, shares: np.ndarray, call: str) -> Mat
         return AgesState(after, state.terms), shaped
 
     def owed(state: AgesState) -> Array:
-        fit(state)
         return _weigh(namespace(state.loans), rest_of, state.loans)
 
     def drop(state: AgesState, where: Array) -> AgesState:

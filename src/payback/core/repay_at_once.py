@@ -85,7 +85,6 @@ def match_at_once(name: str, gamma: float, kind: type[AtEndState] | type[WhenSta
         return kind(lent, age, state.terms), shaped
 
     def owed(state: AtEndState | WhenState) -> Array:
-        fit(state)
         xp = namespace(state.lent)
         return _multiply(xp, state.lent, _interest(xp, log_interest, state.lent, state.age))
 

@@ -47,7 +47,6 @@ def match_geometrically(name: str, gamma: float, rate: float) -> Match:
         return GeometricState(debt, state.terms), shaped
 
     def owed(state: GeometricState) -> Array:
-        fit(state)
         return namespace(state.debt).asarray(state.debt, copy=True)
 
     def drop(state: GeometricState, where: Array) -> GeometricState:

@@ -213,6 +213,7 @@ def owed(transform: RewardTransform, state: State) -> Array:
     >>> owed(match, state)
     array([6.])
     """
+    fit_of(transform, state)
     return _match(transform).owed(state)
 
 
@@ -228,8 +229,7 @@ def drop(transform: RewardTransform, state: State, where: Array) -> tuple[State,
     >>> dropped, owed(match, state)
     (array([6., 0.]), array([0., 2.]))
     """
-    match = _match(transform)
-    debt = match.owed(state)
+    match, debt = _match(transform), owed(transform, state)
     where = read_flags("drop", "where", where, debt)
     return match.drop(state, where), namespace(debt).where(where, debt, 0.0)
 

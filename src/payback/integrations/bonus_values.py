@@ -56,9 +56,10 @@ def _as_floats(values: Any, num_envs: int, step: int) -> np.ndarray:
 
 def refuse_reward_shape(reward: Any, num_envs: int) -> None:
     """Refuse rewards that are not (B,): with F′ of shape (B,) a column of them would become a (B, B) matrix."""
-    if np.shape(reward) != (num_envs,):
+    shape = reward.shape if type(reward) is np.ndarray else np.shape(reward)
+    if shape != (num_envs,):
         raise ValueError(
-            f"the environment's rewards have shape {np.shape(reward)}, not ({num_envs},), that is one number per "
+            f"the environment's rewards have shape {shape}, not ({num_envs},), that is one number per "
             "environment; flatten them before they are shaped"
         )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from payback.core.arrays import size_of
 from payback.core.state_io import load_state, save_state
 from payback.core.transform import Match, RewardTransform, drop, owed, raw_step
 from payback.core.validate import refuse_overflow
@@ -70,8 +71,8 @@ class Ledger:
         """The same before a truncated episode's debt was left to the bootstrapped value."""
         self.steps = 0
         """Steps taken so far."""
-        self.largest: float | None = None
-        """The largest number that the learner's dtype holds, where that is not float64."""
+        self.largest = float(np.finfo(np.float64).max)
+        """The largest number that the learner's dtype holds."""
         self._began = np.zeros(num_envs, dtype=np.int64)
         self.drops = 0
         """Episodes that were reset before they ended, with a debt."""
@@ -110,12 +111,8 @@ class Ledger:
         if done is not None and not np.count_nonzero(done):
             done = None
         state, shaped = self._step(np, self.state, reward, done, valid, settle)
-        refuse_overflow(np, self._name, shaped)
-        if self.largest is not None:
-            paid: list[float] = shaped.tolist()
-            if max(paid) > self.largest or min(paid) < -self.largest:
-                k = int(np.argmax(np.abs(shaped)))
-                refuse_too_large(paid[k], k, self.steps - int(self._began[k]))
+        if not size_of(shaped) <= self.largest:
+            self._refuse_size(shaped)
         if self.log is not None:
             self.log.add(reward, self.state, shaped, terminated, truncated if self.settles else None, valid)
         if self.watch is not None:
@@ -126,6 +123,13 @@ class Ledger:
         if ended is not None:
             self._end(ended if valid is None else ended & valid, terminated)
         return shaped
+
+    def _refuse_size(self, shaped: np.ndarray) -> None:
+        """Refuse what overflows float64, or the learner's own dtype."""
+        refuse_overflow(np, self._name, shaped)
+        k = int(np.argmax(np.abs(shaped)))
+        if abs(shaped[k]) > self.largest:
+            refuse_too_large(float(shaped[k]), k, self.steps - int(self._began[k]))
 
     def _end(self, ended: Mask, terminated: Mask | None) -> None:
         """Leave the debt of carried truncations to the bootstrapped value, and let the bonus begin anew."""

@@ -129,8 +129,11 @@ class Watch:
             self._warn()
 
     def take_residual(self) -> float:
-        """Return the largest |Σγ^t F′_t| / Σγ^t |F′_t| of the episodes that ended since it was taken last."""
-        self.sum_up()
+        """Return the largest |Σγ^t F′_t| / Σγ^t |F′_t| of the episodes that were judged since it was taken last.
+
+        Those that ended in the block under way come with a later one, because summing it up early would cost more than
+        all else that the watch does where rollouts are short.
+        """
         residual, self._residual = self._residual, 0.0
         return residual
 

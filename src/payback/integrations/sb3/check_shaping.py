@@ -44,7 +44,7 @@ class CheckShaping(BaseCallback):
         """The last step's rewards as the learner holds them, as they were then, and which episodes ended."""
         self._gamma: float | None = None
         self._stack: list[tuple[ShapeVecReward, list[VecEnvWrapper]]] = []
-        self._sums = np.zeros((4, 1))
+        self._sums = [0.0] * 4
         self._steps = 0
 
     def _on_training_start(self) -> None:
@@ -61,9 +61,7 @@ class CheckShaping(BaseCallback):
 
     def _on_step(self) -> bool:
         outermost = self._stack[0][0]
-        for row, values in zip(self._sums, (outermost.received, outermost.intrinsic, outermost.shaped), strict=False):
-            row += values
-        self._sums[3] += outermost.ledger.owed
+        self._sums = [total + sum(values) for total, values in zip(self._sums, outermost.told, strict=True)]
         self._steps += 1
         given, ends = self.locals.get("rewards"), self.locals.get("dones")
         if not self._found and given is not None:
@@ -85,12 +83,11 @@ class CheckShaping(BaseCallback):
 
     def _on_rollout_end(self) -> None:
         self._look_back(None)
-        keep_means(self.model, self.training_env)
+        keep_means(self.model, [shaping.ledger for shaping, _ in self._stack])
         ledger = self._stack[0][0].ledger
         if self._steps:
-            means = self._sums.mean(axis=1) / self._steps
-            for name, value in zip(("extrinsic", "intrinsic", "shaped", "owed"), means.tolist(), strict=True):
-                self.logger.record(f"shaping/{name}", value)
+            for name, total in zip(("extrinsic", "intrinsic", "shaped", "owed"), self._sums, strict=True):
+                self.logger.record(f"shaping/{name}", total / (self._steps * ledger.num_envs))
         mean = running_mean(ledger.state)
         if mean is not None:
             self.logger.record("shaping/mean", mean)
@@ -99,8 +96,13 @@ class CheckShaping(BaseCallback):
         self.logger.record("shaping/drops", ledger.drops)
         self._begin_sums()
 
+    def _on_training_end(self) -> None:
+        watch = self._stack[0][0].ledger.watch
+        if watch is not None:
+            watch.sum_up()
+
     def _begin_sums(self) -> None:
-        self._sums, self._steps = np.zeros((4, self.training_env.num_envs)), 0
+        self._sums, self._steps = [0.0] * 4, 0
 
     def _compare(self, given: np.ndarray, shaping: ShapeVecReward, outside: list[VecEnvWrapper]) -> None:
         size = np.abs(shaping.received) + np.abs(shaping.shaped)

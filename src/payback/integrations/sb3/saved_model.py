@@ -9,12 +9,13 @@ from __future__ import annotations
 import tempfile
 import warnings
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from payback.integrations.host import host
 from payback.integrations.lasting_state import lasting, with_lasting
-from payback.integrations.ledger import ShapingWarning
+from payback.integrations.ledger import Ledger, ShapingWarning
 from payback.integrations.sb3.stack import find_shaping, shapings_of
 
 with host("Stable-Baselines3", "pip install 'payback[sb3]'"):
@@ -27,9 +28,8 @@ MEANS = "shaping_means"
 """The model's attribute, lists of numbers, that SB3 saves and loads with it."""
 
 
-def keep_means(model: Any, env: VecEnv) -> None:
-    """Put what outlives episodes (F̄) of every shaping in `env` where `model.save` finds it."""
-    ledgers = [shaping.ledger for shaping, _ in shapings_of(env)]
+def keep_means(model: Any, ledgers: Iterable[Ledger]) -> None:
+    """Put what outlives episodes (F̄) of every shaping where `model.save` finds it."""
     setattr(model, MEANS, [[x.tolist() for x in lasting(ledger.transform, ledger.state)] for ledger in ledgers])
 
 

@@ -58,8 +58,10 @@ class ShapeVecReward(Unshaped):
         self.ledger.largest = float(np.finfo(np.float32).max)
         self._intrinsic, self._event = intrinsic, event
         nothing = np.zeros(venv.num_envs)
-        self.received, self.intrinsic, self.shaped, self.paid = (nothing,) * 4
-        """r_t, F_t, F'_t and r_t + F'_t of the last step, (B,) each."""
+        self.received, self.shaped, self.paid = (nothing,) * 3
+        """r_t, F'_t and r_t + F'_t of the last step, (B,) each."""
+        self.told = ([0.0] * venv.num_envs,) * 4
+        """extrinsic, intrinsic, shaped and owed of the last step, as the infos have them."""
         self.done = np.zeros(venv.num_envs, dtype=bool)
         """Whose episode ended with the last step, (B,)."""
         self.around = Around()
@@ -99,7 +101,8 @@ class ShapeVecReward(Unshaped):
             self.ledger.abandon(done if ended else None)
             raise
         cut = [False] * len(infos) if truncated is None else truncated.tolist()
-        _record(infos, reward.tolist(), F.tolist(), shaped.tolist(), self.ledger.ending.tolist(), cut)
+        self.told = reward.tolist(), F.tolist(), shaped.tolist(), self.ledger.ending.tolist()
+        _record(infos, *self.told, cut)
         if terminated is not None and truncated is not None:
             bootstraps = self.ledger.ends(terminated, truncated)[1].tolist()
             for k in ended:
@@ -110,7 +113,7 @@ class ShapeVecReward(Unshaped):
                 infos[k]["terminal_observation"] = with_debt(last, self.ledger.ending[k])
             obs = with_debt(obs, self.ledger.owed)
         paid = (reward + shaped).astype(reward.dtype if reward.dtype.itemsize >= 4 else np.float32)
-        self.received, self.intrinsic, self.shaped, self.paid = reward, F, shaped, paid.copy()
+        self.received, self.shaped, self.paid = reward, shaped, paid.copy()
         self.done = done.copy()
         return obs, paid, done, infos
 
@@ -128,7 +131,7 @@ class ShapeVecReward(Unshaped):
             values = [info[source] for info in infos]
         else:
             # Copies: what the callable changes in them changes nothing that the learner reads.
-            own = [dict(info) for info in infos]
+            own = [info.copy() for info in infos]
             for k in ended:
                 own[k]["terminal_observation"] = _copy(infos[k]["terminal_observation"])
             next_obs = _with_terminal(self._obs, own, ended) if ended else self._obs
