@@ -20,6 +20,7 @@ from payback.bonuses.torch.method import Method
 from payback.bonuses.torch.networks import initialise, read_device
 from payback.bonuses.torch.running import RootMeanSquare, Whitening
 from payback.bonuses.torch.sight import Actions, Sight
+from payback.core.arrays import all_finite
 from payback.core.validate import read_count
 
 
@@ -74,16 +75,16 @@ class Curiosity:
         valid = valid_rows(info, len(batch[2]))
         with torch.inference_mode():
             novelty = self.method.novelty(self.networks, *self._whitened(batch)).cpu().numpy().astype(np.float64)
-        self._refuse_not_finite(novelty, valid)
+            self._refuse_not_finite(novelty, valid)
+            batch = batch if valid is None else self._rows(batch, valid)
+            if self.whiten:
+                self._whitening.add(batch[2])
         memory = self.method.memory
         F = novelty if memory is None else memory.pay(novelty, obs, next_obs, valid)
         paid = self.alpha * (self._scale(F) if self.normalise else F)
-        if valid is not None:
-            batch, paid = self._rows(batch, valid), np.where(valid, paid, 0.0)
+        paid = paid if valid is None else np.where(valid, paid, 0.0)
         counted = F if valid is None else F[valid]
         self._scale.add(counted)
-        if self.whiten:
-            self._whitening.add(batch[2])
         if len(counted) and self._learning.add(batch):
             for part in self._learning.draw(self.method.looks_back, self._actions is not None):
                 self._step(part)
@@ -172,7 +173,7 @@ class Curiosity:
         return x, a, y
 
     def _refuse_not_finite(self, novelty: np.ndarray, valid: np.ndarray | None) -> None:
-        if np.isfinite(novelty).all():
+        if all_finite(novelty):
             return
         bad = ~np.isfinite(novelty).reshape(len(novelty), -1).all(axis=1)
         bad = bad if valid is None else bad & valid

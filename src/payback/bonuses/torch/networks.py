@@ -16,6 +16,10 @@ class Layers(nn.Sequential):
     [0.0, 2.0]
     """
 
+    def __call__(self, input: torch.Tensor) -> torch.Tensor:
+        """Return what the last layer makes of it."""
+        return self.forward(input)
+
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """Return what the last layer makes of it."""
         for layer in self._modules.values():

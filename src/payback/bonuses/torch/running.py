@@ -29,7 +29,7 @@ class Whitening:
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """Return the rows, whitened by what was added so far."""
-        return ((x - self.mean) * (self.var + 1e-8).rsqrt()).clamp(-CLIP, CLIP)
+        return (x - self.mean).mul_((self.var + 1e-8).rsqrt_()).clamp_(-CLIP, CLIP)
 
     def add(self, x: torch.Tensor) -> None:
         """Take rows into account from the next call on.
@@ -37,7 +37,7 @@ class Whitening:
         With the old mean μ and d = x − μ of the new rows, their share being w:  μ ← μ + w d̄,
         σ² ← σ² + w (mean(d²) − σ²) − (w d̄)², which loses no digits because d is small.
         """
-        rows = len(x)
+        rows = x.shape[0]
         if not rows:
             return
         if self.count == 0:
