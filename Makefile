@@ -100,7 +100,7 @@ host_pip = .envs/$(1)/bin/python -m pip install --quiet --disable-pip-version-ch
 test: $(VENV)/.dev-ready test-hosts  ## all tests, with the doctests and the code of README and docs
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
-FAST := tests/core tests/check tests/auditing tests/bonuses tests/docs tests/test_*.py
+FAST := tests/core tests/check tests/auditing tests/bonuses tests/test_*.py
 test-fast: $(VENV)/.dev-ready  ## the library's tests on NumPy alone (under two minutes)
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile \
 	  -k "not torch and not jax" $(FAST)
