@@ -145,7 +145,7 @@ def main() -> int:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {asked.core})
     peers = [peer for peer in ("navix", "xminigrid") if find_spec(peer)]
-    for peer in {"navix", "xminigrid"} - set(peers):
+    for peer in [name for name in ("navix", "xminigrid") if name not in peers]:
         print(f"{peer} is left out, because it is not installed: pip install --constraint constraints.txt {peer}")
     sizes = f"{asked.lanes} environments × {asked.steps} steps a scan, {asked.pool} layouts"
     print(f"{sizes}; the least of {asked.rounds} rounds\n")
