@@ -62,13 +62,13 @@ def scanned(reset: Callable[..., Any], step: Callable[..., Any], actions: int, l
     return lambda: jax.block_until_ready(run(carry, jax.random.key(1)))
 
 
-def our_steps(name: str, lanes: int, steps: int, pool: int) -> Callable[[], object]:
+def our_steps(name: str, lanes: int, steps: int, pool: int, final: bool) -> Callable[[], object]:
     layouts = Layouts(*map(jnp.asarray, draw_layouts(name, pool)))  # type: ignore[arg-type]
     env = MiniGrid(name, layouts=layouts)
 
     def step(state: Any, action: jax.Array, key: jax.Array) -> tuple[Any, Any]:
-        obs, state, reward, terminated, truncated, _ = env.step(key, state, action)
-        return state, (obs, reward, terminated, truncated)
+        obs, state, reward, terminated, truncated, info = env.step(key, state, action)
+        return state, (obs, reward, terminated, truncated, info["final_observation"] if final else ())
 
     return scanned(lambda key: env.reset(key)[1], step, ACTIONS, lanes, steps)
 
@@ -114,7 +114,7 @@ def rates(name: str, peers: list[str], asked: argparse.Namespace) -> dict[str, f
     """Return the steps per CPU second of each side that has the task."""
     sizes = (asked.lanes, asked.steps)
     makers = {"navix": navix_steps, "xminigrid": xminigrid_steps}
-    sides = {"package": package_steps(name), "ours": our_steps(name, *sizes, asked.pool)}
+    sides = {"package": package_steps(name), "ours": our_steps(name, *sizes, asked.pool, asked.final)}
     sides |= {peer: run for peer in peers if (run := makers[peer](name, *sizes)) is not None}
     for run in sides.values():
         run()  # compiles
@@ -134,6 +134,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=64, help="steps of one scan (default: 64)")
     parser.add_argument("--pool", type=int, default=1000, help="layouts that ours starts on (default: 1000)")
     parser.add_argument("--rounds", type=int, default=5, help="how often each side is timed (default: 5)")
+    parser.add_argument("--final", action="store_true", help="also read what ended episodes saw last, a second view")
     parser.add_argument("--check", action="store_true", help=f"fail where ours is below {AIM} × the package")
     parser.add_argument("--core", type=int, default=0, help="the core to run on")
     asked = parser.parse_args()
