@@ -2,7 +2,8 @@
 
 FAKE_PACE: seconds a batch takes. FAKE_DIE: a file of marks; a batch kills its own process while one is left.
 FAKE_FAIL: a scheme that raises. FAKE_LOG: a file that gets a line for every batch. FAKE_CORES: a file that gets the
-cores that each batch may use.
+cores that each batch may use. FAKE_TENTHS: a file that gets a line for every tenth of a batch; batches then write a
+checkpoint after each tenth and resume from it.
 """
 
 import os
@@ -15,8 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
+from payback_lab.atomic_write import write_file
 from payback_lab.methods import SCHEMES
-from payback_lab.running.plan import Claim, Result, Run, Scalar, by_group
+from payback_lab.running.plan import Claim, Result, Run, Scalar, by_group, checkpoint_of
+from payback_lab.user_error import UserError
 
 
 @dataclass(frozen=True)
@@ -79,9 +82,10 @@ class FakeExperiment:
         if "FAKE_CORES" in os.environ:
             with open(os.environ["FAKE_CORES"], "a") as log:
                 log.write(f"{sorted(os.sched_getaffinity(0))}\n")
-        for tenth in range(10):
-            time.sleep(float(os.environ.get("FAKE_PACE", "0")) / 10)
+        for tenth in range(tenths_done(batch, out), 10):
             progress(tenth / 10)
+            time.sleep(float(os.environ.get("FAKE_PACE", "0")) / 10)
+            finish_tenth(batch, out, tenth)
         marks = Path(os.environ["FAKE_DIE"]) if "FAKE_DIE" in os.environ else None
         if marks and marks.exists() and marks.read_text():
             marks.write_text(marks.read_text()[1:])
@@ -97,6 +101,24 @@ class FakeExperiment:
         reached = [r.summary["greedy_return"] == 88 for i, r in results.items() if "/none/" in i]
         verdict = "holds" if reached and all(reached) else "undecided"
         return [Claim("sec:cw", "No IM is <optimal>.", "88", f"{sum(reached)} of {len(reached)}", verdict)]
+
+
+def tenths_done(batch: tuple[Run, ...], out: Path | None) -> int:
+    checkpoint = None if out is None else checkpoint_of(out, batch[0])
+    if checkpoint is None or not checkpoint.exists():
+        return 0
+    if not checkpoint.read_text().isdecimal():
+        raise UserError(f"The checkpoint {checkpoint} is damaged: delete it to begin this run again.")
+    return int(checkpoint.read_text())
+
+
+def finish_tenth(batch: tuple[Run, ...], out: Path | None, tenth: int) -> None:
+    if "FAKE_TENTHS" not in os.environ:
+        return
+    with open(os.environ["FAKE_TENTHS"], "a") as log:
+        log.write(f"{batch[0].scheme} {tenth}\n")
+    if out is not None:
+        write_file(checkpoint_of(out, batch[0]), str(tenth + 1).encode())
 
 
 def fake_result(run: Run) -> Result:

@@ -47,7 +47,7 @@ class RunCommand:
     out: Annotated[Path, arg(metavar="DIR")] = Path("runs")
     """The records folder."""
     engine: Literal["local", "ray"] = "local"
-    """Compute in processes of this machine, or on a Ray cluster."""
+    """Compute in processes of this machine, or on a Ray cluster; killed runs resume there if its nodes share --out."""
     address: Annotated[str | None, arg(metavar="HOST:PORT", help_behavior_hint="(default: start one here)")] = None
     """The Ray cluster to use."""
     workers: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: one per core)")] = None

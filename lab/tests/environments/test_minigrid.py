@@ -1,9 +1,14 @@
 """The MiniGrid engine beside the package; `python -m payback_lab.environments.minigrid.lockstep` does tenfold."""
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+import gymnasium
 import jax
 import jax.numpy as jnp
+import minigrid  # noqa: F401 (its import registers the tasks)
 import numpy as np
 import pytest
 
@@ -11,9 +16,17 @@ from payback_lab.environments.doorkey.optimum import optimal_length
 from payback_lab.environments.doorkey.rules import make_doorkey
 from payback_lab.environments.minigrid import lockstep, rules, tiles, view
 from payback_lab.environments.minigrid.gymnax_form import MiniGrid
-from payback_lab.environments.minigrid.layouts import draw_layouts, load_layouts, make_task
+from payback_lab.environments.minigrid.layouts import (
+    Layouts,
+    draw_layouts,
+    encode,
+    load_layouts,
+    make_task,
+    package_env,
+)
 from payback_lab.environments.minigrid.optimum import UNSOLVED, fewest_steps, shortest_plan
 from payback_lab.environments.minigrid.tasks import TASKS, Task
+from payback_lab.user_error import UserError
 
 ACTIONS = 10_000
 
@@ -23,6 +36,69 @@ def test_every_action_equals_the_package(name: str) -> None:
     played = lockstep.play(name, ACTIONS, plans=2)
     assert played.actions >= ACTIONS
     assert played.solved > 0
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_task_is_what_the_package_registers_by_that_name(name: str) -> None:
+    registered = [gymnasium.registry.get(f"MiniGrid-{name}-v{n}") for n in (1, 0)]
+    spec = next((spec for spec in registered if spec), None)
+    if spec is None:
+        assert name in {"DoorKey-11x11", "DoorKey-13x13"} or TASKS[name].noisy
+        return
+    theirs, task, mine = spec.make().unwrapped, make_task(name), package_env(name)
+    assert (task.width, task.height, task.max_steps) == (theirs.width, theirs.height, theirs.max_steps)
+    theirs.reset(seed=5)
+    mine.reset(seed=5)
+    assert np.array_equal(encode(mine), encode(theirs))
+
+
+def test_n4_s5_has_four_rooms() -> None:
+    env = package_env("MultiRoom-N4-S5")
+    env.reset(seed=0)
+    assert len(env.rooms) == 4
+
+
+@pytest.mark.parametrize("limit", [1, 10, 160])
+def test_another_time_limit_equals_the_package_too(limit: int) -> None:
+    played = lockstep.play("MultiRoom-N2-S4", 1000, plans=2, max_steps=limit)
+    assert played.truncated > 0
+
+
+def test_the_command_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert lockstep.main(["Empty-5x5", "--actions", "100"]) == 0
+    *_, row = capsys.readouterr().out.splitlines()
+    assert row.startswith("| Empty-5x5 | 1")
+    assert row.endswith("| equal |")
+
+
+def test_the_command_says_what_differs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    step = rules.step
+    monkeypatch.setattr(rules, "step", lambda *arguments: (*step(*arguments)[:3], jnp.bool_(True)))
+    lockstep._replay_rows.clear_cache()
+    try:
+        assert lockstep.main(["Empty-5x5", "--actions", "100"]) == 1
+    finally:
+        lockstep._replay_rows.clear_cache()
+    said = capsys.readouterr().out
+    assert "| differs |" in said
+    assert "Empty-5x5: the truncated differs after the actions [" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["Nowhere"], 'there is no task "Nowhere"'),
+        (["Empty-5x5", "--max-steps", "0"], "the time limit is 0 steps"),
+        (["--actions", "0"], "--actions is 0"),
+    ],
+)
+def test_the_command_refuses_in_one_sentence(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        lockstep.main(arguments)
+    assert ended.value.code == 2
+    assert words in capsys.readouterr().err.splitlines()[-1]
 
 
 def boxes_are_empty(before: jax.Array, carrying: jax.Array) -> jax.Array:
@@ -40,13 +116,15 @@ def boxes_are_empty(before: jax.Array, carrying: jax.Array) -> jax.Array:
     ],
 )
 def test_a_changed_rule_is_noticed(monkeypatch: pytest.MonkeyPatch, module, name: str, mutant, task: str) -> None:
-    lockstep.replay.clear_cache()
+    lockstep._replay_rows.clear_cache()
     plans = [shortest_plan(make_task(task), draw_layouts(task, 2), n) for n in range(2)]
     monkeypatch.setattr(lockstep, "shortest_plan", lambda task, layouts, n: plans[n])
     monkeypatch.setattr(module, name, mutant)
-    with pytest.raises(AssertionError, match="the package has"):
-        lockstep.play(task, 3000, plans=2)
-    lockstep.replay.clear_cache()
+    try:
+        with pytest.raises(AssertionError, match="the package has"):
+            lockstep.play(task, 3000, plans=2)
+    finally:
+        lockstep._replay_rows.clear_cache()
 
 
 def test_the_fewest_steps_are_those_of_the_exact_search_over_doorkey() -> None:
@@ -88,8 +166,48 @@ def test_a_pool_is_drawn_once_and_read_again(tmp_path) -> None:
 def test_a_pool_of_another_version_is_refused(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     load_layouts("Empty-5x5", 3, tmp_path)
     monkeypatch.setattr("payback_lab.environments.minigrid.layouts.version", lambda name: "99.0")
-    with pytest.raises(ValueError, match=r"drawn by minigrid .* and 99\.0 is installed"):
+    with pytest.raises(UserError, match=r"drawn by minigrid .* and 99\.0 is installed"):
         load_layouts("Empty-5x5", 3, tmp_path)
+
+
+def test_a_damaged_pool_is_refused_and_kept(tmp_path) -> None:
+    load_layouts("Empty-5x5", 3, tmp_path)
+    (path,) = tmp_path.iterdir()
+    half = path.read_bytes()[: path.stat().st_size // 2]
+    path.write_bytes(half)
+    with pytest.raises(UserError, match=r"damaged: delete the file"):
+        load_layouts("Empty-5x5", 3, tmp_path)
+    assert path.read_bytes() == half
+
+
+def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"cannot be kept in .* set XDG_CACHE_HOME"):
+        load_layouts("Empty-5x5", 3, tmp_path / "file")
+
+
+def test_processes_that_start_together_draw_a_pool_once(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn, together = [], threading.Barrier(4)
+
+    def draw(name: str, count: int) -> Layouts:
+        drawn.append(name)
+        time.sleep(0.2)
+        return draw_layouts(name, count)
+
+    def load() -> Layouts:
+        together.wait()
+        return load_layouts("Empty-5x5", 3, tmp_path)
+
+    monkeypatch.setattr("payback_lab.environments.minigrid.layouts.draw_layouts", draw)
+    with ThreadPoolExecutor(4) as pool:
+        pools = [answer.result() for answer in [pool.submit(load) for _ in range(4)]]
+    assert drawn == ["Empty-5x5"]
+    assert all(np.array_equal(one.grid, pools[0].grid) for one in pools)
+
+
+def test_layouts_of_another_task_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"2 layouts of 25 cells, but FourRooms needs"):
+        MiniGrid("FourRooms", layouts=draw_layouts("Empty-5x5", 2))
 
 
 @pytest.mark.parametrize(
@@ -98,6 +216,7 @@ def test_a_pool_of_another_version_is_refused(tmp_path, monkeypatch: pytest.Monk
         ({"name": "Nowhere"}, 'there is no task "Nowhere"'),
         ({"name": "DoorKey-4x4"}, "there is no task"),
         ({"name": "Empty-5x5", "max_steps": 0}, "the time limit is 0 steps"),
+        ({"name": "Empty-5x5", "max_steps": 2.5}, "a whole number"),
         ({"name": "Empty-5x5", "payment": "gold"}, "payment is 'gold'"),
     ],
 )

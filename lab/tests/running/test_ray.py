@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from payback_lab import records
 from payback_lab.running import local
 from payback_lab.running import ray as ray_engine
+from payback_lab.running.plan import checkpoint_of
 from payback_lab.running.task import Task
 from payback_lab.user_error import UserError
 
@@ -44,6 +46,7 @@ def test_two_nodes_make_the_records_that_local_processes_make(
     marks.write_text("x")
     monkeypatch.setenv("FAKE_DIE", str(marks))
     monkeypatch.setenv("FAKE_FAIL", "pbim")
+    monkeypatch.setenv("FAKE_TENTHS", str(tmp_path / "tenths"))
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:
         cluster.add_node(num_cpus=1)
@@ -52,6 +55,9 @@ def test_two_nodes_make_the_records_that_local_processes_make(
     finally:
         cluster.shutdown()
     assert marks.read_text() == ""  # one worker did die
+    done = (tmp_path / "tenths").read_text().splitlines()
+    assert len(done) == len(set(done)) == 4 * 10  # and its task went on from the checkpoint that it left
+    assert list((tmp_path / "ray").glob(".*")) == []
     failed = [event for event in events if event.kind == "failed"]
     assert [event.task.runs[0].scheme for event in failed] == ["pbim"]
     assert "diverged" in failed[0].text
@@ -59,6 +65,53 @@ def test_two_nodes_make_the_records_that_local_processes_make(
     list(local.events(tasks(fake, tmp_path / "local", ("none", "im", "grm-1")), workers=1))
     assert contents(tmp_path / "ray") == contents(tmp_path / "local")
     assert len(contents(tmp_path / "ray")) == 3 * 2 * 3
+
+
+def test_a_command_that_was_killed_goes_on_from_its_checkpoint(tmp_path: Path, payback_process) -> None:
+    tenths = tmp_path / "tenths"
+    ask = ("run", "fake", "--schemes", "none", "--seeds", "1", "--engine", "ray", "--workers", "1", "--out", "runs")
+    first = payback_process(*ask, FAKE_TENTHS=str(tenths), FAKE_PACE="10")
+    while first.poll() is None and not (tenths.exists() and len(tenths.read_text().splitlines()) >= 3):
+        time.sleep(0.1)
+    first.kill()
+    first.communicate()
+    before = len(tenths.read_text().splitlines())
+    assert 3 <= before < 10
+    second = payback_process(*ask, FAKE_TENTHS=str(tenths))
+    assert second.wait(timeout=120) == 0, second.stderr.read()
+    second.communicate()
+    tenth = [int(line.split()[1]) for line in tenths.read_text().splitlines()]
+    assert sorted(set(tenth)) == list(range(10))
+    assert len(tenth) <= 11  # the tenth under way may have been repeated
+    assert records.flaw(tmp_path / "runs/fake/none/seed0") is None
+
+
+def test_a_node_without_the_folder_sends_its_results(fake, tmp_path: Path) -> None:
+    (task,) = tasks(fake, tmp_path / "elsewhere", ("none",))
+    computed = ray_engine._make(task, tmp_path / ".mark")
+    assert computed is not None
+    assert set(computed[0]) == {run.id for run in task.runs}
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_node_with_the_folder_writes_the_records_itself(fake, tmp_path: Path) -> None:
+    (task,) = tasks(fake, tmp_path, ("none",))
+    (tmp_path / ".mark").write_text("")
+    assert ray_engine._make(task, tmp_path / ".mark") is None
+    assert len(contents(tmp_path)) == 2 * 3
+
+
+def test_what_the_user_can_correct_ends_the_command(fake, tmp_path: Path, payback_process) -> None:
+    damaged = checkpoint_of(tmp_path / "runs", fake.plan(("none",), 1, (), 20, None)[0])
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text("half")
+    ask = ("run", "fake", "--schemes", "none", "--seeds", "1", "--steps", "20", "--engine", "ray", "--workers", "1")
+    run = payback_process(*ask, "--out", "runs", FAKE_TENTHS=str(tmp_path / "tenths"))
+    _, said = run.communicate(timeout=120)
+    assert run.returncode == 2, said
+    assert "is damaged: delete it" in said
+    assert "Traceback" not in said
+    assert damaged.read_text() == "half"
 
 
 def test_no_cluster_there_is_one_sentence(fake, tmp_path: Path) -> None:

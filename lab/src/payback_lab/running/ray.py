@@ -1,18 +1,23 @@
-"""The Ray engine: tasks on a cluster, whose results this process writes.
+"""The Ray engine: tasks on a cluster.
 
-The nodes therefore need no shared disk, only an installed payback-lab. Ray tries a task again, twice, if its worker or
-node dies.
+A node that sees the records folder, because it lies on a shared disk, does what a local process does: it resumes from
+the checkpoints there, and writes checkpoints and records. One that does not see it needs only an installed payback-lab:
+it begins from zero, and this process writes its results. Ray tries a task again, twice, if its worker or node dies.
 """
 
 import logging
 import os
 import socket
+import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from payback_lab.running.locks import locked
-from payback_lab.running.task import ONE_THREAD, Event, Task, compute, keep
-from payback_lab.user_error import UserError
+from payback_lab.running.task import ONE_THREAD, Computed, Event, Task, compute, keep, perform
+from payback_lab.user_error import UserError, writing_to
 
 RETRIES = 2
 THIS_MACHINE_ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
@@ -27,19 +32,44 @@ def events(tasks: Sequence[Task], workers: int | None, address: str | None) -> I
     """
     ray = _connect(address, workers)
     try:
-        remote = ray.remote(num_cpus=1, max_retries=RETRIES)(_compute_quietly)
+        remote = ray.remote(num_cpus=1, max_retries=RETRIES)(_make)
         left = list(reversed(tasks))
         out: dict[Any, Task] = {}
-        while left or out:
-            while left and len(out) < (workers or len(tasks)):
-                task = left.pop()
-                out[remote.remote(task)] = task
-                yield Event(task, "started")
-            ready, _ = ray.wait(list(out), num_returns=1)
-            for reference in ready:
-                yield _finish(ray, reference, out.pop(reference))
+        with _marks(tasks) as marks:
+            while left or out:
+                while left and len(out) < (workers or len(tasks)):
+                    task = left.pop()
+                    # A node has a working directory of its own.
+                    out[remote.remote(replace(task, out=task.out.absolute()), marks[task.out])] = task
+                    yield Event(task, "started")
+                ready, _ = ray.wait(list(out), num_returns=1)
+                for reference in ready:
+                    yield _finish(ray, reference, out.pop(reference))
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def _marks(tasks: Sequence[Task]) -> Iterator[dict[Path, Path]]:
+    """Put a file into each records folder, by whose name, used once, a node knows that it sees the folder itself."""
+    marks = {out: out.absolute() / f".ray-{uuid.uuid4().hex}" for out in {task.out for task in tasks}}
+    try:
+        for out, mark in marks.items():
+            with writing_to(out):
+                mark.parent.mkdir(parents=True, exist_ok=True)
+                mark.touch()
+        yield marks
+    finally:
+        for mark in marks.values():
+            mark.unlink(missing_ok=True)
+
+
+def _make(task: Task, mark: Path) -> Computed | None:
+    """Make a task on a node; return the results where the node does not see the records folder."""
+    if not mark.exists():
+        return compute(task, progress=lambda share: None)
+    perform(task, progress=lambda share: None, waiting=lambda run: None)
+    return None
 
 
 def _connect(address: str | None, workers: int | None) -> Any:
@@ -79,15 +109,15 @@ def _refuse_silent(address: str) -> None:
         ) from error
 
 
-def _compute_quietly(task: Task) -> Any:
-    return compute(task, lambda share: None)
-
-
 def _finish(ray: Any, reference: Any, task: Task) -> Event:
     try:
         computed = ray.get(reference)
     except ray.exceptions.RayError as error:
+        cause = getattr(error, "cause", None)
+        if isinstance(cause, UserError):
+            raise UserError(str(cause)) from None
         return Event(task, "failed", text=str(error))
-    with locked(task.out, [run.id for run in task.runs]):
-        keep(task, computed)
+    if computed is not None:
+        with locked(task.out, [run.id for run in task.runs]):
+            keep(task, computed)
     return Event(task, "done")

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from payback_lab.environments.minigrid import rules
-from payback_lab.environments.minigrid.layouts import POOL, Layouts, load_layouts, make_task
+from payback_lab.environments.minigrid.layouts import POOL, Layouts, load_layouts, make_task, refuse_layouts
 from payback_lab.environments.minigrid.tasks import Payment
 from payback_lab.environments.minigrid.view import image, observe
 
@@ -36,6 +36,7 @@ class MiniGrid:
     ) -> None:
         self.task = make_task(name, payment, max_steps)
         self.layouts = load_layouts(name, POOL, cache) if layouts is None else layouts
+        refuse_layouts(self.task, self.layouts)
         self.name = name
 
     @property
@@ -53,9 +54,9 @@ class MiniGrid:
     def step(self, key: jax.Array, state: rules.State, action: jax.Array, params: Any = None) -> tuple[Any, ...]:
         """Take an action; where that ends the episode, begin the next one."""
         after, reward, terminated, truncated = rules.step(self.task, state, jnp.asarray(action))
-        last = image(observe(self.task, after))
-        fresh, started = self.reset(key)
-        done = terminated | truncated
-        obs, state = jax.tree.map(partial(jnp.where, done), (fresh, started), (last, after))
+        _, started = self.reset(key)
+        state = jax.tree.map(partial(jnp.where, terminated | truncated), started, after)
+        # Each is observed by itself, because a loop that does not read the final observation need not compute it.
+        obs, last = (image(observe(self.task, seen)) for seen in (state, after))
         info = {"terminated": terminated, "truncated": truncated, "final_observation": last}
         return obs, state, reward, terminated, truncated, info

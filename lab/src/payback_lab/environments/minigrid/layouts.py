@@ -9,12 +9,15 @@ import os
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 
 from payback_lab.atomic_write import write_file
 from payback_lab.environments.minigrid import tiles
 from payback_lab.environments.minigrid.tasks import Payment, Task, entry_of, refuse_limit, refuse_payment
+from payback_lab.running.locks import locked
+from payback_lab.user_error import UserError
 
 POOL = 10_000
 """How many layouts a pool has unless told otherwise."""
@@ -94,23 +97,34 @@ def _tile_of(thing: Any) -> np.uint16:
 
 
 def load_layouts(name: str, count: int = POOL, folder: Path | None = None) -> Layouts:
-    """Read a task's pool from the cache, or draw it and put it there.
+    """Read a task's pool from the cache, or draw it and put it there; of several processes, one draws.
 
-    A pool that another version of the package has drawn raises a ValueError that says what to do.
+    A pool that is damaged or that another version of the package has drawn raises a `UserError` that says what to do.
     """
-    path = (folder or cache_folder()) / f"{name}-{count}.npz"
+    entry_of(name)
+    folder = folder or cache_folder()
+    path = folder / f"{name}-{count}.npz"
     if not path.exists():
-        layouts = draw_layouts(name, count)
-        _write(path, layouts)
-        return layouts
-    with np.load(path, allow_pickle=False) as file:
-        drawn_by = str(file["version"])
-        if drawn_by != version("minigrid"):
-            raise ValueError(
-                f"the layouts in {path} were drawn by minigrid {drawn_by}, and {version('minigrid')} is installed, "
-                "which may draw others: delete the file to draw them again, or install that version"
-            )
-        return Layouts(*(file[field] for field in Layouts._fields))
+        try:
+            with locked(folder, [path.name]):
+                if not path.exists():
+                    _write(path, draw_layouts(name, count))
+        except (OSError, UserError) as error:
+            raise UserError(
+                f"The layouts cannot be kept in {folder} ({_reason(error)}): set XDG_CACHE_HOME to a folder that can "
+                "be written."
+            ) from error
+    return _read(path)
+
+
+def refuse_layouts(task: Task, layouts: Layouts) -> None:
+    """Refuse a pool that cannot be this task's."""
+    cells = layouts.grid.shape[-1]
+    if not len(layouts.x) or cells != task.cells:
+        raise ValueError(
+            f"the pool has {len(layouts.x)} layouts of {cells} cells, but {task.name} needs at least one, of "
+            f'{task.width}×{task.height} cells; draw it with draw_layouts("{task.name}")'
+        )
 
 
 def cache_folder() -> Path:
@@ -118,7 +132,28 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "payback-lab" / "layouts"
 
 
+def _read(path: Path) -> Layouts:
+    try:
+        # Opened here, because NumPy leaves a damaged file open.
+        with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
+            drawn_by = str(file["version"])
+            layouts = Layouts(*(file[field] for field in Layouts._fields))
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+        raise UserError(f"The layouts in {path} are damaged: delete the file to draw them again.") from error
+    if drawn_by != version("minigrid"):
+        raise UserError(
+            f"The layouts in {path} were drawn by minigrid {drawn_by}, and {version('minigrid')} is installed, which "
+            "may draw others: delete the file to draw them again, or install that version."
+        )
+    return layouts
+
+
 def _write(path: Path, layouts: Layouts) -> None:
     content = io.BytesIO()
     np.savez_compressed(content, version=np.str_(version("minigrid")), **layouts._asdict())
     write_file(path, content.getvalue())
+
+
+def _reason(error: BaseException) -> str:
+    cause = error if isinstance(error, OSError) else error.__cause__
+    return cause.strerror if isinstance(cause, OSError) and cause.strerror else str(error)

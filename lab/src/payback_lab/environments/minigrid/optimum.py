@@ -23,6 +23,10 @@ UNSOLVED = -1
 """Stands for the fewest steps of a layout that cannot be solved within the time limit."""
 
 
+ROOM = 1024
+"""How many states are expanded by one call; one size, because each is compiled."""
+
+
 class _Frontier(NamedTuple):
     """Hold the states that were first reached at this depth."""
 
@@ -86,16 +90,20 @@ def _search(task: Task, layouts: Layouts) -> tuple[np.ndarray, list[tuple[np.nda
 def _expand(task: Task, frontier: _Frontier) -> tuple[_Frontier, np.ndarray, np.ndarray]:
     """Return the states after every action of every state, which of them solve, and which need not be followed."""
     count = len(frontier.layout)
-    room = 256
-    while room < count:  # few sizes, because each is compiled
-        room *= 8
-    grid = np.zeros((room, frontier.grid.shape[1]), np.uint16)
-    rest = np.ones((room, 4), np.int32)
-    grid[:count], rest[:count] = frontier.grid, frontier.rest
-    answers = _successors(task, jnp.asarray(grid), jnp.asarray(rest))
-    grids, rests, solved, lost = (np.asarray(answer[:count]).reshape(count * ACTIONS, -1) for answer in answers)
-    layout = np.repeat(frontier.layout, ACTIONS)
-    return _Frontier(grids, rests, layout), solved[:, 0], lost[:, 0]
+    rules = task._replace(
+        name="", max_steps=1, noisy=False, payment="one"
+    )  # what a search needs, to compile less often
+    found: list[list[np.ndarray]] = []
+    for begin in range(0, count, ROOM):
+        grid, rest = frontier.grid[begin : begin + ROOM], frontier.rest[begin : begin + ROOM]
+        empty = ((0, ROOM - len(grid)), (0, 0))
+        grids, rests = jnp.asarray(np.pad(grid, empty)), jnp.asarray(np.pad(rest, empty, constant_values=1))
+        answers = _successors(rules, grids, rests)
+        found.append([np.asarray(answer)[: len(grid)] for answer in answers])
+    grids, rests, solved, lost = (
+        np.concatenate(parts).reshape(count * ACTIONS, -1) for parts in zip(*found, strict=True)
+    )
+    return _Frontier(grids, rests, np.repeat(frontier.layout, ACTIONS)), solved[:, 0], lost[:, 0]
 
 
 @functools.partial(jax.jit, static_argnums=0)

@@ -17,6 +17,8 @@ LEFT, RIGHT, AHEAD, PICK_UP, DROP, TOGGLE, DONE = range(7)
 ACTIONS = 7
 DRAWS = 2
 """How many uniform random numbers the start of an episode takes: the layout, and the seed of a noisy TV."""
+SEEDS = 2**24
+"""How many seeds a noisy TV has: as many as uniform numbers of float32."""
 NOTHING = np.uint16(0)
 """What an agent with empty hands carries."""
 
@@ -49,7 +51,7 @@ def start(task: Task, layouts: Layouts, uniform: jax.Array) -> State:
         direction=jnp.asarray(layouts.direction)[n],
         carrying=jnp.zeros(n.shape, jnp.uint16),
         time=jnp.zeros(n.shape, jnp.int32),
-        noise=(uniform[1] * 2**24).astype(jnp.uint32),
+        noise=(uniform[1] * SEEDS).astype(jnp.uint32),
     )
 
 

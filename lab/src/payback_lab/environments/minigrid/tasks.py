@@ -110,8 +110,9 @@ def refuse_payment(payment: str) -> None:
 
 
 def refuse_limit(max_steps: int) -> None:
-    """Refuse a time limit that leaves no step."""
-    if max_steps < 1:
+    """Refuse a time limit that leaves no step, or a part of one."""
+    if max_steps < 1 or max_steps != int(max_steps):
         raise ValueError(
-            f"the time limit is {max_steps} steps, but an episode has at least one; leave it out for MiniGrid's own"
+            f"the time limit is {max_steps} steps, but it must be a whole number of at least one; leave it out for "
+            "MiniGrid's own"
         )

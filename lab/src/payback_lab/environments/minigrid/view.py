@@ -30,7 +30,8 @@ def observe(task: Task, state: State) -> jax.Array:
 
 def image(seen: jax.Array) -> jax.Array:
     """Return tile numbers (…, 49) as MiniGrid's image, uint8 (…, 7, 7, 3)."""
-    return jnp.stack(tiles.channels(seen), axis=-1).reshape(*seen.shape[:-1], VIEW, VIEW, 3)
+    parts = seen[..., None] >> np.array(tiles.SHIFTS, np.uint16) & np.array(tiles.MASKS, np.uint16)
+    return parts.astype(jnp.uint8).reshape(*seen.shape[:-1], VIEW, VIEW, 3)
 
 
 def _window(task: Task, state: State) -> jax.Array:
