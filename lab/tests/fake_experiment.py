@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from payback_lab.methods import SCHEMES
+from payback_lab.methods import SCHEMES, parse_scheme
 from payback_lab.running.plan import Claim, Result, Run, Scalar, by_group
 
 
@@ -51,6 +51,12 @@ class FakeExperiment:
 
     def schemes(self, ablation: str | None) -> tuple[str, ...]:
         return SCHEMES
+
+    def refuse_scheme(self, scheme: str) -> None:
+        parse_scheme(scheme)
+
+    def prepare(self, runs: Sequence[Run]) -> None:
+        pass
 
     def plan(
         self,
