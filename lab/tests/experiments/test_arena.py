@@ -16,7 +16,6 @@ from payback_lab.experiments.arena.setting import parse_setting
 from payback_lab.report import store
 from payback_lab.report.summary import summarise
 from payback_lab.running.plan import Run, checkpoint_of
-from payback_lab.user_error import UserError
 
 EXPERIMENT = experiments.load("arena")
 
@@ -135,11 +134,11 @@ def test_figures_of_a_curve() -> None:
     assert (never["solved_step"], never["first_solved_step"], never["final_training_solved"]) == (None, None, None)
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """Stands for a kill."""
 
 
-def test_a_run_that_stops_goes_on_to_the_bit_and_is_summarised(tmp_path: Path, monkeypatch) -> None:
+def test_a_run_that_stops_goes_on_to_the_bit_and_is_summarised(tmp_path: Path, monkeypatch, compiles_fast) -> None:
     """EIPO with RND, so that every kind of state is saved: two policies, a multiplier, networks of the bonus."""
     from payback_lab.experiments.arena import training
 
@@ -153,9 +152,9 @@ def test_a_run_that_stops_goes_on_to_the_bit_and_is_summarised(tmp_path: Path, m
 
     def stop(share: float) -> None:
         if share > 0.6:
-            raise Stopped
+            raise StoppedError
 
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         EXPERIMENT.execute((run,), stop, tmp_path)
     assert checkpoint_of(tmp_path, run).exists()
     shares: list[float] = []
@@ -181,9 +180,3 @@ def test_a_run_that_stops_goes_on_to_the_bit_and_is_summarised(tmp_path: Path, m
     size = sum(path.stat().st_size for path in (tmp_path / "results" / "arena").iterdir())
     assert size < 20_000
     assert json.loads((tmp_path / "results" / "arena" / "summary.json").read_text())["experiment"] == "arena"
-
-
-def test_another_setting_s_checkpoint_is_refused(tmp_path: Path) -> None:
-    assert parse_setting("Empty-5x5_a0.02").name == "Empty-5x5_a0.02_g0.995"
-    with pytest.raises(UserError, match="α is given twice"):
-        parse_setting("Empty-5x5_a0.02_a0.03")

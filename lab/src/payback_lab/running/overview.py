@@ -26,9 +26,8 @@ def show(out: Path, summaries: Path, console: Console) -> None:
             table.add_row(*_row(experiment, ablation, out, summaries))
     console.print(table)
     console.print(f"schemes: {' '.join(SCHEMES)}", highlight=False)
-    console.print(
-        f"beyond the paper, by name: {' '.join(OTHERS)}; in the arena also {' '.join(RIVALS)}", highlight=False
-    )
+    console.print(f"beyond the paper, by name: {' '.join(OTHERS)}", highlight=False)
+    console.print(f"in the arena also: {' '.join(RIVALS)}", highlight=False)
     console.print(f"records: {out}", markup=False, highlight=False)
 
 
