@@ -65,7 +65,6 @@ SIDES: dict[str, Callable[[], Updates]] = {
     "one critic, GRM": lambda: arenas("grm-30", TABLED),
     "two critics, ADOPS": lambda: arenas("adops", TABLED),
     "two policies, three critics, EIPO": lambda: arenas("eipo", TABLED),
-    "two policies, four critics, HEPO": lambda: arenas("hepo", TABLED),
     "engine: one critic, GRM": lambda: arenas("grm-30", ENGINE),
     "engine: two critics, ADOPS": lambda: arenas("adops", ENGINE),
     "engine: one critic, GRM, RND": lambda: arenas("grm-30", ENGINE, rnd_bonus),

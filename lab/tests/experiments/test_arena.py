@@ -86,7 +86,8 @@ def test_layouts_of_another_version_are_refused_before_runs_are_started(tmp_path
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     pool = layouts.cache_folder() / f"Empty-5x5-{layouts.POOL}.npz"
     pool.parent.mkdir(parents=True)
-    np.savez(pool, version=np.str_("0.0.1"))
+    none = layouts.Layouts(np.zeros((0, 25), np.uint16), *(np.zeros(0, np.int32) for _ in range(3)))
+    np.savez(pool, version=np.str_("0.0.1"), **none._asdict())
     content = pool.read_bytes()
     ask = ("run", "arena", "--settings", "Empty-5x5_a0.02", "--schemes", "none", "--out", str(tmp_path / "runs"))
     assert cli.main(ask) == 2
@@ -125,6 +126,7 @@ def test_figures_of_a_curve() -> None:
         "trained_steps": 5 * 2048,
         "solved_step": 4 * 2048,
         "first_solved_step": 2 * 2048,
+        "mean_training_solved": round((1 + 1 + 0.5 + 0.91 + 0.95) / 5, 6),
         "final_training_solved": 0.95,
         "final_training_length": 10.0,
         "final_multiplier": None,
@@ -180,3 +182,17 @@ def test_a_run_that_stops_goes_on_to_the_bit_and_is_summarised(tmp_path: Path, m
     size = sum(path.stat().st_size for path in (tmp_path / "results" / "arena").iterdir())
     assert size < 20_000
     assert json.loads((tmp_path / "results" / "arena" / "summary.json").read_text())["experiment"] == "arena"
+
+
+def test_the_optimum_is_that_of_the_episodes_that_are_played(tmp_path: Path, monkeypatch) -> None:
+    """On an empty 5×5 grid from one corner to the other: two steps, a turn, two steps."""
+    from payback_lab.experiments.arena import optimum
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(optimum, "POOL", 4)
+    assert optimum.optimum("Empty-5x5", episodes=3) == 5.0
+    pool = layouts.draw_layouts("DoorKey-5x5", 30)
+    chosen = optimum.evaluated_layouts("DoorKey-5x5", pool, episodes=8)
+    rows = {row.tobytes() for row in pool.grid}
+    assert all(row.tobytes() in rows for row in chosen.grid)
+    assert len({row.tobytes() for row in chosen.grid}) > 2

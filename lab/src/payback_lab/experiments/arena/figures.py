@@ -16,8 +16,9 @@ def single_figures(columns: Mapping[str, np.ndarray]) -> dict[str, float | int |
     """Sum a curve up; None for what was not reached.
 
     `solved_step` is the first step from which on, to the end of training, at least 90 % of the last 100 episodes (or
-    of the update's, if more) were solved; `first_solved_step` the first at which they were. The share solved, the mean
-    length and the law's residual at the end of training are over its last tenth.
+    of the update's, if more) were solved; `first_solved_step` the first at which they were. The mean share solved over
+    training is over the updates in which an episode ended. The share solved, the mean length and the law's residual at
+    the end of training are over its last tenth.
     """
     steps, episodes, solved = columns["steps"], columns["episodes"], columns["solved"]
     solves = np.nan_to_num(recent_share(episodes, solved)) >= SOLVED
@@ -29,6 +30,7 @@ def single_figures(columns: Mapping[str, np.ndarray]) -> dict[str, float | int |
         "trained_steps": int(steps[-1]),
         "solved_step": _first(steps, for_good),
         "first_solved_step": _first(steps, solves),
+        "mean_training_solved": _mean_share(episodes, solved),
         "final_training_solved": round(int(solved[last].sum()) / ended, 6) if ended else None,
         "final_training_length": round(float(lengths.sum()) / ended, 3) if ended else None,
         "final_multiplier": None if np.isnan(multiplier) else round(multiplier, 6),
@@ -50,6 +52,11 @@ def recent_share(episodes: np.ndarray, solved: np.ndarray, window: int = WINDOW)
     with np.errstate(invalid="ignore", divide="ignore"):
         share = (found[now] - found[begin]) / (ended[now] - ended[begin])
     return np.where(ended[now] >= window, share, np.nan)
+
+
+def _mean_share(episodes: np.ndarray, solved: np.ndarray) -> float | None:
+    there = episodes > 0
+    return round(float((solved[there] / episodes[there]).mean()), 6) if there.any() else None
 
 
 def _first(steps: np.ndarray, condition: np.ndarray) -> int | None:

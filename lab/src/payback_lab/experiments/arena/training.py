@@ -94,10 +94,10 @@ def _watched(environment: Environment, heads: Heads, state: Train, limit: int) -
     found: dict[str, Scalar] = {}
     for name, (greedy, policy) in modes.items():
         if policy >= heads.policies:
-            score = (None, None)
+            score = (None, None, None)
         else:
             score = evaluate(environment, heads, p, key, episodes=EVALUATION, steps=limit, greedy=greedy, policy=policy)
-        found |= {f"{name}_length": score[0], f"{name}_solved": score[1]}
+        found |= {f"{name}_length": score[0], f"{name}_solved": score[1], f"{name}_solved_length": score[2]}
     return found
 
 

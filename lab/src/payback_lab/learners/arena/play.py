@@ -1,7 +1,7 @@
 """Evaluation of a trained agent of the arena: whole episodes, greedy or sampled, without learning and without bonus."""
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +21,8 @@ class Score(NamedTuple):
     """Mean length; an episode that was not solved counts with the time limit."""
     solved: float
     """Share of episodes that were solved."""
+    solved_length: float | None
+    """Mean length of those; None if there is none."""
 
 
 @partial(jax.jit, static_argnames=("environment", "heads", "episodes", "steps", "greedy", "policy"))
@@ -39,8 +41,8 @@ def play(
 
     States are not kept, because those of a thousand long episodes would not fit into memory.
     """
-    start_key, act_key = jax.random.split(key)
-    state = environment.start(jax.random.uniform(start_key, (environment.draws, episodes)))
+    act_key = jax.random.split(key)[1]
+    state = starts(environment, key, episodes)
     blank, alive = jnp.zeros((HIDDEN, episodes)), jnp.ones(episodes)
 
     def goes_on(carry: tuple) -> jax.Array:
@@ -75,5 +77,12 @@ def evaluate(
 ) -> Score:
     """Return the mean length of episodes by one of the policies and the share that was solved."""
     length, solved = play(environment, heads, p, key, episodes=episodes, steps=steps, greedy=greedy, policy=policy)
-    counted = np.where(np.asarray(solved), np.asarray(length), steps)
-    return Score(float(counted.mean()), float(np.asarray(solved).mean()))
+    length, solved = np.asarray(length), np.asarray(solved)
+    counted = np.where(solved, length, steps)
+    own = float(length[solved].mean()) if solved.any() else None
+    return Score(float(counted.mean()), float(solved.mean()), own)
+
+
+def starts(environment: Environment, key: jax.Array, episodes: int) -> Any:
+    """Return the states in which the episodes of an evaluation with this key start."""
+    return environment.start(jax.random.uniform(jax.random.split(key)[0], (environment.draws, episodes)))
