@@ -15,9 +15,16 @@ from payback_lab.experiments.arena.figures import single_figures
 from payback_lab.experiments.arena.setting import parse_setting
 from payback_lab.report import store
 from payback_lab.report.summary import summarise
+from payback_lab.running import local
 from payback_lab.running.plan import Run, checkpoint_of
 
 EXPERIMENT = experiments.load("arena")
+
+
+@pytest.fixture(autouse=True)
+def no_run_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A setting that is wrongly accepted fails a test at once, instead of being trained on for an hour."""
+    monkeypatch.setattr(local, "events", lambda tasks, workers: pytest.fail(f"{tasks[0].name} was started"))
 
 
 def planned(schemes=(), seeds=None, settings=(), steps=None, first_seed=0) -> list[Run]:
