@@ -43,6 +43,16 @@ def fake(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.fixture
+def compiles_fast():
+    """Leave XLA's costly optimisations out, for tests that train so little that compiling is most of their time."""
+    import jax
+
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
+@pytest.fixture
 def payback_process(tmp_path: Path) -> Callable[..., subprocess.Popen]:
     """Start `payback-lab` with the fake experiment as a process of its own."""
 

@@ -17,9 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from payback_lab.atomic_write import write_file
-from payback_lab.methods import SCHEMES
+from payback_lab.methods import SCHEMES, parse_scheme
 from payback_lab.running.plan import Claim, Result, Run, Scalar, by_group, checkpoint_of
-from payback_lab.user_error import UserError
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,12 @@ class FakeExperiment:
 
     def schemes(self, ablation: str | None) -> tuple[str, ...]:
         return SCHEMES
+
+    def refuse_scheme(self, scheme: str) -> None:
+        parse_scheme(scheme)
+
+    def prepare(self, runs: Sequence[Run]) -> None:
+        pass
 
     def plan(
         self,

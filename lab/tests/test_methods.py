@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import payback
-from payback_lab.methods import OTHERS, SCHEMES, TITLES, title, transform_of
+from payback_lab.methods import OTHERS, RIVALS, SCHEMES, TITLES, title, transform_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::payback.InterestWarning")
 
@@ -72,8 +72,8 @@ def test_the_others_are_of_the_reward_less_its_mean(scheme: str):
 
 
 def test_every_scheme_has_a_title_and_none_is_twice():
-    assert list(TITLES) == [*SCHEMES, *OTHERS]
-    assert len(set(TITLES.values())) == len(TITLES) == 14
+    assert list(TITLES) == [*SCHEMES, *OTHERS, *RIVALS]
+    assert len(set(TITLES.values())) == len(TITLES) == 20
 
 
 def test_another_name_is_refused_with_those_there_are():

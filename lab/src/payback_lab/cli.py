@@ -29,17 +29,19 @@ class RunCommand:
     """
 
     experiment: Annotated[Positional[str], arg(metavar="EXPERIMENT")]
-    """What to run: cliff, long-cliff, doorkey, reach, delay, center, center-cliff or curiosity (`payback-lab list`)."""
+    """What to run: cliff, long-cliff, doorkey, reach, delay, center, center-cliff, curiosity or arena (`payback-lab
+    list`)."""
     schemes: Annotated[tuple[str, ...], arg(metavar="SCHEME ...", help_behavior_hint="(default: all eight)")] = ()
     """Which reward schemes: none im pbim pbim-raw grm-1 grm-1-raw grm-10 grm-10-raw; beyond the paper also grm-D
-    for any delay D, even-W, geometric-R and when."""
+    for any delay D, even-W, geometric-R and when; arena: also pies phased adops adopes eipo hepo."""
     seeds: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: cliffs 10, others 3 or more)")] = None
     """How many seeds, counted from --first-seed."""
     first_seed: Annotated[int, arg(metavar="K")] = 0
     """The first seed: --first-seed 3 --seeds 2 makes seeds 3 and 4."""
     settings: Annotated[tuple[str, ...], arg(metavar="SETTING ...", help_behavior_hint="(default: all)")] = ()
     """Which points of the experiment's sweep, if it has one; doorkey: a0.005-g0.99 a0.02-g0.995 a0.025-g0.995, or
-    others of this form; reach, delay and center: size, α, γ and λ like s11-a0.02-g0.995-l0.95; curiosity: a bonus."""
+    others of this form; reach, delay and center: size, α, γ and λ like s11-a0.02-g0.995-l0.95; curiosity: a bonus;
+    arena: task, α and γ like DoorKey-11x11_a0.02_g0.995, then _t400 for a time limit, _rnd, _z0.2-0.5 for ζ."""
     steps: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: as in the paper)")] = None
     """Length of training (cliffs: episodes; doorkey: steps); a small number gives a quick first picture."""
     ablation: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: none)")] = None

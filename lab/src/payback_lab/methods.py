@@ -17,6 +17,13 @@ and matchings the paper does not try, run when they are named:
     when               all at the next event (DoorKey: key picked up, door opened)
 
 Every scheme is a transform of the library; the lab shapes rewards nowhere else.
+
+The arena also runs rivals that are more than a transform, each described in `learners/arena/`:
+
+    pies               F fades out over training
+    phased             F at first, grm-30 in the end
+    adops, adopes      F changed where it would change which action is preferred
+    eipo, hepo         two policies and a multiplier
 """
 
 import re
@@ -55,6 +62,12 @@ TITLES: Mapping[str, str] = MappingProxyType(
         "even-10": "evenly over 10",
         "geometric-0.9": "geometric, rate 0.9",
         "when": "at key and door",
+        "pies": "PIES (fading)",
+        "phased": "phased-in repayment",
+        "adops": "ADOPS",
+        "adopes": "ADOPES",
+        "eipo": "EIPO",
+        "hepo": "HEPO",
     }
 )
 """Their names in words; the paper's for its eight."""
@@ -64,6 +77,12 @@ MATCHED: tuple[str, ...] = SCHEMES[2:]
 
 OTHERS: tuple[str, ...] = ("grm-3", "grm-30", "grm-100", "even-10", "geometric-0.9", "when")
 """Matchings the paper does not try, all of F − F̄; run when they are named."""
+
+RIVALS: tuple[str, ...] = ("pies", "phased", "adops", "adopes", "eipo", "hepo")
+"""What the arena runs beside the schemes."""
+
+PHASED = "grm-30"
+"""The scheme that phased-in repayment ends in."""
 
 
 class Scheme(NamedTuple):
@@ -95,6 +114,26 @@ def parse_scheme(scheme: str) -> Scheme:
         )
     kind = found["plain"] or found["whole"] or found["share"] or found["end"]
     return Scheme(kind, float(found["age"] or found["rate"] or 0), found["raw"] is not None)
+
+
+def parse_method(name: str) -> Scheme:
+    """Read the name of a scheme or of a rival; a rival is its own kind.
+
+    >>> parse_method("grm-30").kind, parse_method("eipo").kind
+    ('grm', 'eipo')
+    """
+    if name in RIVALS:
+        return Scheme(name, 0.0, False)
+    try:
+        known = parse_scheme(name)
+    except ValueError:
+        known = None
+    if known is None or known.kind == "when":
+        raise ValueError(
+            f'There is no method "{name}": choose among none, im, {", ".join(RIVALS)}, pbim, grm-D for any delay D, '
+            "even-W and geometric-R."
+        )
+    return known
 
 
 def transform_of(scheme: str, gamma: float, mean: RewardTransform | None = None) -> RewardTransform | None:
@@ -154,10 +193,10 @@ def is_raw(scheme: str) -> bool:
 
 
 def in_order(schemes: Sequence[str]) -> list[str]:
-    """Sort schemes as tables and legends list them: the paper's, the others by kind and number, then unknown ones.
+    """Sort schemes as tables and legends list them: the paper's, the others by kind and number, rivals, unknown ones.
 
-    >>> in_order(["unknown", "grm-30", "grm-10", "none", "grm-3"])
-    ['none', 'grm-10', 'grm-3', 'grm-30', 'unknown']
+    >>> in_order(["unknown", "eipo", "grm-30", "grm-10", "none", "grm-3"])
+    ['none', 'grm-10', 'grm-3', 'grm-30', 'eipo', 'unknown']
     """
     return sorted(schemes, key=_rank)
 
@@ -173,7 +212,9 @@ def _known(scheme: str) -> Scheme | None:
 def _rank(scheme: str) -> tuple[int, float, str]:
     if scheme in SCHEMES:
         return SCHEMES.index(scheme), 0.0, ""
+    if scheme in RIVALS:
+        return len(SCHEMES) + 5 + RIVALS.index(scheme), 0.0, ""
     known = _known(scheme)
     if known is None:
-        return len(SCHEMES) + 9, 0.0, scheme
+        return len(SCHEMES) + 5 + len(RIVALS), 0.0, scheme
     return len(SCHEMES) + ("grm", "even", "geometric", "when", "pbim").index(known.kind), known.number, scheme

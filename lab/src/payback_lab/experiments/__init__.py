@@ -14,6 +14,7 @@ MODULES = {
     "center": "payback_lab.experiments.center.experiment",
     "center-cliff": "payback_lab.experiments.center_cliff.experiment",
     "curiosity": "payback_lab.experiments.curiosity.experiment",
+    "arena": "payback_lab.experiments.arena.experiment",
 }
 
 

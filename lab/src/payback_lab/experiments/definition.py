@@ -6,8 +6,8 @@ from typing import Any
 
 from payback_lab.claims.claim import Claim
 from payback_lab.claims.sentence import Claims
-from payback_lab.methods import SCHEMES
-from payback_lab.running.plan import Result, Scalar, by_group
+from payback_lab.methods import SCHEMES, parse_scheme
+from payback_lab.running.plan import Result, Run, Scalar, by_group
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +32,13 @@ class Definition:
     def schemes(self, ablation: str | None) -> tuple[str, ...]:
         """Return the paper's eight."""
         return SCHEMES
+
+    def refuse_scheme(self, scheme: str) -> None:
+        """Refuse a name that is no reward scheme."""
+        parse_scheme(scheme)
+
+    def prepare(self, runs: Sequence[Run]) -> None:
+        """Expect nothing of this machine."""
 
     def claims(self, results: Mapping[str, Result]) -> list[Claim]:
         """Decide what is claimed from the results there are."""

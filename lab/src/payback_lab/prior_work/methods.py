@@ -23,8 +23,8 @@ class Method:
     name: str
     takes: Literal["potential", "bonus"]
     """What the method turns into shaping."""
-    build: Build | None
-    """The shaping as the paper of the method has it; None where an exact solver has nothing to decide."""
+    build: Build
+    """The shaping as the paper of the method has it."""
     condition: str = ""
     """The condition under which the method preserves the optimal policies, if it does not do so without one."""
     conditioned: Build | None = None
@@ -38,8 +38,12 @@ class Method:
     reach the absorbing state."""
     advice_weight: float | None = None
     """ξ of a method that adds nothing to the reward and chooses actions by Q − ξΦ; None for all others."""
-    undecided: str = ""
-    """Why no cell is decided, where `build` is None."""
+    bonus_weight: float = 1.0
+    """The weight of a bonus that is added as it is."""
+    conditioned_weight: float = 1.0
+    """The same under the condition."""
+    narrows: bool = False
+    """Whether the method, under its condition, may choose among the optimal actions: some must stay, none be added."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,23 @@ class _Potential:
 def raw(problem: Problem, gamma: float, plain: Solution) -> Shaping:
     """Add the bonus unchanged. DPBA does the same at the fixed point of Φ, where it pays R† in expectation."""
     return Shaping(problem.bonus)
+
+
+def weighted(weight: float) -> Build:
+    """Add the bonus with a weight."""
+
+    def build(problem: Problem, gamma: float, plain: Solution) -> Shaping:
+        return Shaping(lambda history, is_last: weight * problem.bonus(history, is_last))
+
+    return build
+
+
+def eipo(alpha: float) -> float:
+    """Return the weight of the bonus beside a reward of weight 1 while EIPO's multiplier is α.
+
+    With the multiplier held, its policy maximises J_{E+I} + αJ_E, that is (1 + α)R + F.
+    """
+    return 1 / (1 + alpha)
 
 
 def grm(delay: int) -> Build:
@@ -193,6 +214,8 @@ ZEROED = "Φ zeroed at the end"
 _OF_ACTIONS = ("action", "free end", "absorbing")
 _OBSERVED = ("absorbing", "free end", "action", "time", "history")
 _AT_ONE_TIME = _Potential(own_time=False)
+CONSTRAINED = 1e7
+"""A multiplier of EIPO that is large enough on these problems for its constraint, J_E(π) ≥ max J_E, to be met."""
 _ZEROED_AT_ONE_TIME = _Potential(zeroed=True, own_time=False)
 
 
@@ -221,6 +244,6 @@ METHODS = (
     Method("ADOPS 2025", "bonus", adops(1.0), only=_OBSERVED, plug_and_play=True, repays=True),
     Method("ADOPES 2025, c = ½", "bonus", adops(0.5), "c = 1 (ADOPS)", adops(1.0), only=_OBSERVED,
            plug_and_play=True, repays=True),
-    Method("Chen 2022 (EIPO)", "bonus", None,
-           undecided="a Lagrangian between two learned policies: nothing for an exact solver to decide"),
+    Method("Chen 2022 (EIPO), α = ½", "bonus", weighted(eipo(0.5)), "its constraint is met",
+           weighted(eipo(CONSTRAINED)), bonus_weight=eipo(0.5), conditioned_weight=eipo(CONSTRAINED), narrows=True),
 )  # fmt: skip

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from payback_lab import experiments, records
-from payback_lab.methods import OTHERS, SCHEMES
+from payback_lab.methods import OTHERS, RIVALS, SCHEMES
 from payback_lab.running.committed import committed_runs
 from payback_lab.running.local import cores
 from payback_lab.running.plan import Experiment
@@ -27,6 +27,7 @@ def show(out: Path, summaries: Path, console: Console) -> None:
     console.print(table)
     console.print(f"schemes: {' '.join(SCHEMES)}", highlight=False)
     console.print(f"beyond the paper, by name: {' '.join(OTHERS)}", highlight=False)
+    console.print(f"in the arena also: {' '.join(RIVALS)}", highlight=False)
     console.print(f"records: {out}", markup=False, highlight=False)
 
 

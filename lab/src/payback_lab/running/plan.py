@@ -181,6 +181,14 @@ class Experiment(Protocol):
         """Return the schemes that are run unless told otherwise: all eight, or those an ablation is about."""
         ...
 
+    def refuse_scheme(self, scheme: str) -> None:
+        """Raise a ValueError, one sentence, for a scheme that this experiment cannot run."""
+        ...
+
+    def prepare(self, runs: Sequence[Run]) -> None:
+        """Raise a `UserError` if this machine lacks what the runs need; called before any of them is started."""
+        ...
+
     @property
     def notes(self) -> tuple[str, ...]:
         """Return sentences for the report: how open choices were made, where the paper differs."""

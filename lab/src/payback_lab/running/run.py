@@ -9,7 +9,7 @@ from typing import Literal
 from rich.console import Console
 
 from payback_lab import experiments, records
-from payback_lab.methods import SCHEMES, parse_scheme
+from payback_lab.methods import SCHEMES
 from payback_lab.running import local, ray
 from payback_lab.running.committed import committed_runs
 from payback_lab.running.plan import Experiment, Run
@@ -77,7 +77,7 @@ def planned(request: Request) -> tuple[Experiment, list[Run]]:
     experiment = experiments.load(request.experiment)
     for scheme in request.schemes:
         with _as_user_error():
-            parse_scheme(scheme)
+            experiment.refuse_scheme(scheme)
     if not experiment.settings:  # where there are some, the plan also accepts others of the same form
         _refuse_unknown("setting", request.settings, ())
     if request.ablation is not None:
@@ -91,7 +91,9 @@ def planned(request: Request) -> tuple[Experiment, list[Run]]:
         raise UserError("--address names a Ray cluster: add --engine ray, or leave it out.")
     schemes = tuple(dict.fromkeys(request.schemes))
     asked = (schemes, request.seeds, request.settings, request.steps, request.ablation, request.first_seed)
-    return experiment, experiment.plan(*asked)
+    runs = experiment.plan(*asked)
+    experiment.prepare(runs)
+    return experiment, runs
 
 
 def run(request: Request, console: Console) -> Outcome:

@@ -7,7 +7,8 @@ from the memory that the epoch before it left at that step; the first epoch from
 Every minibatch has the same shape, because another shape would be compiled again; what is left out has weight 0.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -54,11 +55,15 @@ class Batch(NamedTuple):
     memory: jax.Array
     """(128, S)."""
     numbers: jax.Array
-    """(5, steps·S): alive, log_prob, value, advantage, return."""
+    """(5, steps·S): alive, log_prob, value, advantage, return; another learner's step may read other rows."""
     action: jax.Array
     """(steps·S,)."""
     weight: jax.Array
     """(steps·S,), the weight of each step in the loss."""
+
+
+Step = Callable[[PPO, Any, Batch], tuple[Any, jax.Array]]
+"""(config, what is trained, minibatch) → it after one step, and the memories halfway through the sequences."""
 
 
 def flatten(p: Parameters) -> jax.Array:
@@ -118,6 +123,11 @@ def update(config: PPO, learner: Learner, rollout: Rollout, advantage: jax.Array
     """Train on a rollout; `orders` is the order of its sequences in each epoch, from `draw_orders`."""
     numbers = (rollout.alive, rollout.log_prob, rollout.value, advantage, rollout.value + advantage)
     numbers = jnp.stack(numbers).reshape(5, -1)
+    return in_epochs(config, learner, rollout, numbers, orders, train)
+
+
+def in_epochs(config: PPO, learner: Any, rollout: Rollout, numbers: jax.Array, orders: jax.Array, step: Step) -> Any:
+    """Take a step on every minibatch of every epoch; `numbers` (n, samples) are the rows that the step reads."""
     B, Q = config.environments, config.sequences
     sequence = jnp.arange(Q)
 
@@ -126,7 +136,7 @@ def update(config: PPO, learner: Learner, rollout: Rollout, advantage: jax.Array
         order, shifted = now
         batches = gather(config, rollout, numbers, order, shifted)
         batches = batches._replace(memory=columns(memory, where[order], len(batches.weight)))
-        learner, half = lax.scan(lambda learner, batch: train(config, learner, batch), learner, batches)
+        learner, half = lax.scan(lambda learner, batch: step(config, learner, batch), learner, batches)
         half = jnp.moveaxis(half, 1, 0).reshape(2 * HIDDEN, -1)
         # A shifted block begins halfway through its block, and block k + 1 halfway through shifted block k. Block 0
         # begins where the rollout did.
@@ -161,7 +171,7 @@ def gather(config: PPO, rollout: Rollout, numbers: jax.Array, order: jax.Array, 
     return Batch(
         image=channels(tiles.reshape(len(rows), VIEW, VIEW, -1)),
         memory=jnp.zeros(0),
-        numbers=numbers.ravel()[at + jnp.arange(5)[:, None] * config.samples],
+        numbers=numbers.ravel()[at + jnp.arange(len(numbers))[:, None] * config.samples],
         action=rollout.action.ravel()[at[:, 0]],
         weight=used / used.sum(axis=1, keepdims=True, dtype=numbers.dtype),
     )

@@ -27,6 +27,12 @@ COLOURS = {
     "even-10": "#9a9a00",
     "geometric-0.9": "#7a5195",
     "when": "#000000",
+    "pies": "#9a9a00",
+    "phased": "#009e73",
+    "adops": "#56b4e9",
+    "adopes": "#7a5195",
+    "eipo": "#8b1a1a",
+    "hepo": "#6b6b6b",
 }
 OTHER = "#777777"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', sans-serif"

@@ -1,0 +1,99 @@
+"""The arena's learner beside the paper's: steps per second as ratios, measured side by side in one process on one core.
+
+    python benchmarks/arena_learner.py            the table; --check fails when two critics run below 70 %
+
+All train on DoorKey 8×8 with the paper's PPO (16 environments, rollouts of 128, four epochs). The first rows have the
+paper's environment, so that the ratio is the learner's; the rows "engine" have the same grid in the general MiniGrid
+engine, whose views are computed instead of looked up. A method's steps count whichever of its policies takes them.
+
+Times are CPU seconds of this one-threaded process, the least of many updates, the sides taken in turns: on a shared
+machine the ratio means something, the time does not.
+"""
+
+import os
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1", JAX_PLATFORMS="cpu", NPROC="1")
+os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+
+import sys
+import time
+from collections.abc import Callable
+
+import jax
+
+from payback_lab.environments.doorkey.rules import make_doorkey
+from payback_lab.environments.minigrid.layouts import draw_layouts, make_task
+from payback_lab.learners.arena.bonus import Bonus, count_bonus, rnd_bonus
+from payback_lab.learners.arena.config import ArenaPPO
+from payback_lab.learners.arena.environment import minigrid_environment
+from payback_lab.learners.arena.named import method_of
+from payback_lab.learners.arena.train import make_train
+from payback_lab.learners.ppo import train as paper
+from payback_lab.learners.ppo.config import PPO
+from payback_lab.learners.ppo.rollout import Environment, doorkey_environment
+from payback_lab.methods import transform_of
+
+GAMMA, ALPHA, ROUNDS, LEAST = 0.995, 0.02, 25, 0.70
+TABLED = doorkey_environment(make_doorkey(8))
+ENGINE = minigrid_environment(make_task("DoorKey-8x8"), draw_layouts("DoorKey-8x8", 1000))
+Updates = Callable[[], None]
+
+
+def updates(trainer) -> Updates:
+    """Compile, and return a function that makes the next update."""
+    state, _ = trainer.update(trainer.init(jax.random.key(0)))
+
+    def once() -> None:
+        nonlocal state
+        state, _ = trainer.update(state)
+        jax.block_until_ready(state)
+
+    return once
+
+
+def papers() -> Updates:
+    return updates(paper.make_train(PPO(gamma=GAMMA, alpha=ALPHA), TABLED, transform_of("grm-30", GAMMA)))
+
+
+def arenas(name: str, environment: Environment, bonus: Callable[[Environment, float], Bonus] = count_bonus) -> Updates:
+    config = ArenaPPO(gamma=GAMMA, alpha=ALPHA)
+    return updates(make_train(config, method_of(name, config), environment, bonus(environment, ALPHA)))
+
+
+SIDES: dict[str, Callable[[], Updates]] = {
+    "the paper's learner, GRM": papers,
+    "one critic, GRM": lambda: arenas("grm-30", TABLED),
+    "two critics, ADOPS": lambda: arenas("adops", TABLED),
+    "two policies, three critics, EIPO": lambda: arenas("eipo", TABLED),
+    "engine: one critic, GRM": lambda: arenas("grm-30", ENGINE),
+    "engine: two critics, ADOPS": lambda: arenas("adops", ENGINE),
+    "engine: one critic, GRM, RND": lambda: arenas("grm-30", ENGINE, rnd_bonus),
+}
+
+
+def measured() -> dict[str, float]:
+    """Return the least CPU seconds of an update, by side."""
+    sides = {name: make() for name, make in SIDES.items()}
+    least = dict.fromkeys(sides, float("inf"))
+    for _ in range(ROUNDS):
+        for name, once in sides.items():
+            begin = time.process_time()
+            once()
+            least[name] = min(least[name], time.process_time() - begin)
+    return least
+
+
+def main() -> int:
+    least, samples = measured(), PPO().samples
+    first = least["the paper's learner, GRM"]
+    print("| learner | steps per second | of the paper's |\n| --- | --: | --: |")
+    for name, seconds in least.items():
+        print(f"| {name} | {samples / seconds:,.0f} | {first / seconds:.0%} |")
+    if "--check" in sys.argv[1:] and first / least["two critics, ADOPS"] < LEAST:
+        print(f"two critics run at less than {LEAST:.0%} of the paper's learner", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Every way to tame a bonus, side by side on MiniGrid."""

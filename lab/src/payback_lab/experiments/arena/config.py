@@ -1,0 +1,47 @@
+"""The choices of the arena: the learner's, and what it is trained on."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from payback_lab.environments.minigrid.tasks import Payment
+from payback_lab.experiments.arena.setting import Setting
+from payback_lab.learners.arena.config import ArenaPPO
+
+METHODS = ("none", "im", "pies", "phased", "pbim", "grm-10", "grm-30", "adops", "adopes", "eipo", "hepo")
+"""Every method, in the order of tables."""
+SETTINGS = ("DoorKey-11x11_a0.02_g0.995",)
+"""What is run unless told otherwise: the grid where no bonus fails and the raw one ends far from the optimum."""
+
+
+@dataclass(frozen=True)
+class ArenaConfig(ArenaPPO):
+    """Hold every choice of a run but its method and seed."""
+
+    task: str = "DoorKey-11x11"
+    """The MiniGrid task."""
+    max_steps: int | None = None
+    """Time limit of an episode; none for the task's own."""
+    payment: Payment = "one"
+    """Reward of success: 1, as the paper has it, or MiniGrid's 1 − 0.9·t/limit."""
+    bonus: str = "counts"
+    """What F is: "counts", α over the visits of a place in this episode, or "rnd"."""
+
+
+def config_of(setting: Setting, steps: int | None) -> ArenaConfig:
+    """Return the config of a setting; `steps` is another length of training.
+
+    >>> config_of(Setting("Empty-5x5", 0.01, schedule=(0.1, 0.2)), steps=2048).fade_end
+    0.2
+    """
+    changes: dict[str, Any] = {} if steps is None else {"total_steps": steps}
+    if setting.schedule is not None:
+        start, end = setting.schedule
+        changes |= {"fade_start": start, "fade_end": end, "adopes_start": start, "adopes_end": end}
+    return ArenaConfig(
+        task=setting.task,
+        alpha=setting.alpha,
+        gamma=setting.gamma,
+        max_steps=setting.max_steps,
+        bonus=setting.bonus,
+        **changes,
+    )

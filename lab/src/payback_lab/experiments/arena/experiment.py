@@ -1,0 +1,115 @@
+"""The arena: every way to tame a bonus that the paper names, and those that came after, in one PPO on MiniGrid.
+
+A setting names task, α and γ, a scheme the method: `arena/DoorKey-11x11_a0.02_g0.995/eipo/seed0`.
+"""
+
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from payback_lab.environments.minigrid.layouts import POOL, cache_folder, load_layouts
+from payback_lab.experiments.arena.config import METHODS, SETTINGS, ArenaConfig, config_of
+from payback_lab.experiments.arena.figures import single_figures
+from payback_lab.experiments.arena.setting import parse_setting
+from payback_lab.experiments.definition import Definition
+from payback_lab.experiments.doorkey.config import refuse_part_of_update
+from payback_lab.experiments.doorkey.sized import ONE_SEED_FIRST
+from payback_lab.learners.arena.config import ARENA_VERSION
+from payback_lab.methods import parse_method
+from payback_lab.running.plan import Result, Run, Scalar
+from payback_lab.user_error import UserError
+
+NOTES = (
+    "Not in the paper. The tasks are the `minigrid` package's, its own layouts and time limits; the reward is 1 for "
+    "success. The bonus is α over the number of visits to a place in this episode, or RND where a setting says so.",
+    "One PPO with one trunk for all methods, and as many policies and critics as a method asks; the steps of all "
+    "policies count. What each method is taken to be stands in `lab/src/payback_lab/learners/arena/`.",
+    "A seed solves the task if there is a step from which on, to the end of training, at least 90 % of the last 100 "
+    "episodes are solved. Final figures are over 1,000 episodes of the trained agent, acting as in training unless "
+    "they say greedy; an episode that is not solved counts with the time limit. Of EIPO and HEPO the policy for both "
+    "rewards is the agent; the other one's figures are called second.",
+    ONE_SEED_FIRST,
+)
+SECONDS_PER_STEP = 1 / 20_000
+"""On one core that is not shared."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArenaExperiment(Definition):
+    """Describe the experiment; see `plan.Experiment`."""
+
+    config: type[ArenaConfig] = ArenaConfig
+
+    def schemes(self, ablation: str | None) -> tuple[str, ...]:
+        """Return the methods."""
+        return METHODS
+
+    def refuse_scheme(self, scheme: str) -> None:
+        """Refuse a name that is no method of the arena."""
+        parse_method(scheme)
+
+    def plan(
+        self,
+        schemes: Sequence[str],
+        seeds: int | None,
+        settings: Sequence[str],
+        steps: int | None,
+        ablation: str | None,
+        first_seed: int = 0,
+    ) -> list[Run]:
+        """List seed 0 of every method at every setting, then seed 1, and so on."""
+        if steps is not None:
+            refuse_part_of_update(steps)
+        cells = {parsed.name: config_of(parsed, steps) for parsed in map(parse_setting, settings or self.settings)}
+        return [
+            Run(self.name, ablation, setting, scheme, seed, config)
+            for seed in range(first_seed, first_seed + (seeds or self.seeds))
+            for setting, config in cells.items()
+            for scheme in schemes or self.schemes(ablation)
+        ]
+
+    def prepare(self, runs: Sequence[Run]) -> None:
+        """Refuse to start without the `minigrid` package, or with layouts that another version of it has drawn."""
+        if importlib.util.find_spec("minigrid") is None:
+            raise UserError("arena needs minigrid, which draws the layouts and is not installed: pip install minigrid.")
+        for task in dict.fromkeys(run.config.task for run in runs):
+            if not (cache_folder() / f"{task}-{POOL}.npz").exists():
+                continue  # it will be drawn by the version there is
+            try:
+                load_layouts(task, POOL)
+            except ValueError as error:
+                raise UserError(f"{str(error)[0].upper()}{str(error)[1:]}.") from error
+
+    def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:
+        """Give every run a process of its own."""
+        return [(run,) for run in runs]
+
+    def execute(
+        self, batch: tuple[Run, ...], progress: Callable[[float], None], out: Path | None = None
+    ) -> dict[str, Result]:
+        """Train one run, from its checkpoint if there is one."""
+        from payback_lab.experiments.arena.training import train
+
+        (run,) = batch
+        return {run.id: train(run, self.learner_version, progress, out)}
+
+    def cost(self, batch: tuple[Run, ...]) -> float:
+        """Estimate the seconds on one core: compiling, training, and watching the trained agent."""
+        return sum(60 + run.config.total_steps * SECONDS_PER_STEP for run in batch)
+
+    def figures(self, result: Result, config: Mapping[str, Any]) -> dict[str, Scalar]:
+        """Return the figures, those of the curve computed from it again."""
+        return {**result.summary, **single_figures(result.columns)}
+
+
+EXPERIMENT = ArenaExperiment(
+    name="arena",
+    title="Every way to tame a bonus, side by side",
+    settings=SETTINGS,
+    notes=NOTES,
+    learner_version=ARENA_VERSION,
+    points=150,
+    adds_up=True,
+)
