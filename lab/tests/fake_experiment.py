@@ -19,6 +19,7 @@ import numpy as np
 from payback_lab.atomic_write import write_file
 from payback_lab.methods import SCHEMES, parse_scheme
 from payback_lab.running.plan import Claim, Result, Run, Scalar, by_group, checkpoint_of
+from payback_lab.user_error import UserError
 
 
 @dataclass(frozen=True)
