@@ -1,5 +1,8 @@
 """From a host's batch of observations or actions to tensors that networks read."""
 
+# Torch's from_numpy has a parameter without a type.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
