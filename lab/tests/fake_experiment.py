@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from payback_lab.methods import SCHEMES, parse_scheme
+from payback_lab import methods
+from payback_lab.methods import SCHEMES
 from payback_lab.running.plan import Claim, Result, Run, Scalar, by_group
 
 
@@ -53,7 +54,7 @@ class FakeExperiment:
         return SCHEMES
 
     def refuse_scheme(self, scheme: str) -> None:
-        parse_scheme(scheme)
+        methods.parse_scheme(scheme)
 
     def prepare(self, runs: Sequence[Run]) -> None:
         pass
