@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from payback_lab import methods
 from payback_lab.methods import SCHEMES
 from payback_lab.running.plan import Claim, Result, Run, Scalar, by_group
 
@@ -54,7 +53,8 @@ class FakeExperiment:
         return SCHEMES
 
     def refuse_scheme(self, scheme: str) -> None:
-        methods.parse_scheme(scheme)
+        if scheme not in SCHEMES:
+            raise ValueError(f'There is no scheme "{scheme}": choose among {", ".join(SCHEMES)}.')
 
     def prepare(self, runs: Sequence[Run]) -> None:
         pass
