@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from payback_lab.atomic_write import write_file
-from payback_lab.methods import SCHEMES, parse_scheme
+from payback_lab.methods import SCHEMES
 from payback_lab.running.plan import Claim, Result, Run, Scalar, by_group, checkpoint_of
 from payback_lab.user_error import UserError
 
@@ -56,7 +56,8 @@ class FakeExperiment:
         return SCHEMES
 
     def refuse_scheme(self, scheme: str) -> None:
-        parse_scheme(scheme)
+        if scheme not in SCHEMES:
+            raise ValueError(f'There is no scheme "{scheme}": choose among {", ".join(SCHEMES)}.')
 
     def prepare(self, runs: Sequence[Run]) -> None:
         pass
