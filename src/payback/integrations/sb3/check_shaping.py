@@ -97,9 +97,10 @@ class CheckShaping(BaseCallback):
         self._begin_sums()
 
     def _on_training_end(self) -> None:
-        watch = self._stack[0][0].ledger.watch
-        if watch is not None:
-            watch.sum_up()
+        # RL Zoo also calls this after a training that was refused before it began: then there is no stack.
+        for shaping, _ in self._stack:
+            if shaping.ledger.watch is not None:
+                shaping.ledger.watch.sum_up()
 
     def _begin_sums(self) -> None:
         self._sums, self._steps = [0.0] * 4, 0
