@@ -29,7 +29,7 @@ def page(
     """
     charts = Charts()
     full = {summary.experiment: summary for summary in committed}
-    experiments = [section(summary, charts, full.get(summary.experiment)) for summary in summaries]
+    experiments = [section(summary, charts, full.get(summary.experiment), len(summaries)) for summary in summaries]
     present = {run["scheme"] for summary in summaries for group in summary.groups for run in group.runs}
     # Autoescape, because text from records, summaries or experiments must never become markup.
     environment = jinja2.Environment(

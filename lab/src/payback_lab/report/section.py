@@ -11,14 +11,22 @@ from payback_lab.report.charts.collection import Charts
 from payback_lab.report.claims_view import claims_view
 from payback_lab.report.dots import Panel
 from payback_lab.report.group_view import group_view
-from payback_lab.report.stories import story_of
+from payback_lab.report.stories import STORIES, story_of
 from payback_lab.report.story import Drawing
 from payback_lab.report.summary import Group, Summary
 from payback_lab.running.progress import duration
 
+SHOWN = 3
+"""Settings whose curves stand open."""
+FEW = 4
+"""On a page of more experiments, one without a story of its own has all curves folded: its card shows the first."""
 
-def section(summary: Summary, charts: Charts, full: Summary | None) -> dict[str, Any]:
-    """Prepare one experiment; `full` are its committed results, which decide where these runs were cut short."""
+
+def section(summary: Summary, charts: Charts, full: Summary | None, experiments: int = 1) -> dict[str, Any]:
+    """Prepare one experiment; `full` are its committed results, which decide where these runs were cut short.
+
+    `experiments` is how many the page has.
+    """
     plain = [group for group in summary.groups if group.ablation is None]
     # If there are only ablations, the first of them is shown as the main group.
     plain = plain or list(summary.groups[:1])
@@ -35,6 +43,7 @@ def section(summary: Summary, charts: Charts, full: Summary | None) -> dict[str,
         "grid": _grid(summary, charts),
         "room": _room(summary, charts),
         "mains": mains,
+        "shown": SHOWN if summary.experiment in STORIES or experiments <= FEW else 0,
         "ablations": [group_view(summary, group, charts, longer) for group in summary.groups if group not in plain],
         "made": _made(summary.groups),
     }
