@@ -102,7 +102,7 @@ test: $(VENV)/.dev-ready test-hosts  ## all tests, with the doctests and the cod
 
 FAST := tests/core tests/check tests/auditing tests/bonuses tests/test_*.py
 test-fast: $(VENV)/.dev-ready  ## the library's tests on NumPy alone (under two minutes)
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile \
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 --dist worksteal \
 	  -k "not torch and not jax and not planted" $(FAST)
 
 # Without the doctests, whose option skips a test file that cannot be imported: here that is a failure.
