@@ -75,12 +75,8 @@ class ArenaExperiment(Definition):
         if importlib.util.find_spec("minigrid") is None:
             raise UserError("arena needs minigrid, which draws the layouts and is not installed: pip install minigrid.")
         for task in dict.fromkeys(run.config.task for run in runs):
-            if not (cache_folder() / f"{task}-{POOL}.npz").exists():
-                continue  # it will be drawn by the version there is
-            try:
+            if (cache_folder() / f"{task}-{POOL}.npz").exists():  # otherwise the version there is will draw them
                 load_layouts(task, POOL)
-            except ValueError as error:
-                raise UserError(f"{str(error)[0].upper()}{str(error)[1:]}.") from error
 
     def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:
         """Give every run a process of its own."""
