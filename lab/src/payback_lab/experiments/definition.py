@@ -40,6 +40,10 @@ class Definition:
     def prepare(self, runs: Sequence[Run]) -> None:
         """Expect nothing of this machine."""
 
+    def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:
+        """Give every run a process of its own."""
+        return [(run,) for run in runs]
+
     def claims(self, results: Mapping[str, Result]) -> list[Claim]:
         """Decide what is claimed from the results there are."""
         return self.claimed.decide(results) if self.claimed else []

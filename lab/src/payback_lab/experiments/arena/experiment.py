@@ -78,10 +78,6 @@ class ArenaExperiment(Definition):
             if (cache_folder() / f"{task}-{POOL}.npz").exists():  # otherwise the version there is will draw them
                 load_layouts(task, POOL)
 
-    def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:
-        """Give every run a process of its own."""
-        return [(run,) for run in runs]
-
     def execute(
         self, batch: tuple[Run, ...], progress: Callable[[float], None], out: Path | None = None
     ) -> dict[str, Result]:

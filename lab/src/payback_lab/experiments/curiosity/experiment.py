@@ -84,10 +84,6 @@ class CuriosityExperiment(Definition):
         config = self.config(bonus=bonus)
         return config if steps is None else replace(config, total_steps=steps)
 
-    def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:
-        """Give every run a process of its own."""
-        return [(run,) for run in runs]
-
     def execute(
         self, batch: tuple[Run, ...], progress: Callable[[float], None], out: Path | None = None
     ) -> dict[str, Result]:

@@ -21,10 +21,6 @@ class DoorKeyRuns(Definition):
     points: int = 300
     adds_up: bool = True
 
-    def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:
-        """Give every run a process of its own, because seeds side by side in one were slower."""
-        return [(run,) for run in runs]
-
     def execute(
         self, batch: tuple[Run, ...], progress: Callable[[float], None], out: Path | None = None
     ) -> dict[str, Result]:
