@@ -179,8 +179,10 @@ class TestCheckShaping:
 
     def test_normalisation_of_observations_or_inside_is_fine(self, walk, distance):
         self.learn(VecNormalize(shaped_walks(walk, distance), norm_reward=False), CheckShaping())
-        inside = VecNormalize(make_vec_env(walk, n_envs=3))
-        self.learn(ShapeVecReward(inside, distance, SIX["grm-1"]), CheckShaping())
+        inside = ShapeVecReward(VecNormalize(make_vec_env(walk, n_envs=3)), distance, SIX["grm-1"])
+        self.learn(inside, CheckShaping())
+        assert inside.ledger.watch.finished > 0
+        assert inside.ledger.watch.broken == 0
 
     def test_a_wrapper_outside_that_changes_rewards_is_refused(self, walk, distance):
         class Halve(VecEnvWrapper):

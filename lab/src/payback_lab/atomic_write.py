@@ -1,4 +1,4 @@
-"""Write files and folders whole or not at all: whoever reads sees the old content or the new, also after kill -9.
+"""Write files and folders whole or not at all: a reader sees the old content or the new, also after kill -9.
 
 The new content is written to a draft beside its place, flushed to the disk, and renamed, because a rename within one
 file system is atomic. There may be one writer at a time for a place; a draft that a killed writer left is overwritten.

@@ -104,7 +104,7 @@ def roll_through(subject: Subject, stream: Stream, cuts: list[int], state: State
         shaped[first:last] = as_numpy(paid)
         _inputs_unchanged(subject, block, rewards, {"dones": dones, **flags})
         if not subject.compiled:
-            # Rollout buffers are filled again: whoever keeps a part of one instead of a copy loses it here.
+            # Rollout buffers are filled again: a shaper that keeps a part of one instead of a copy loses it here.
             rewards[:] = -7
     return Run(shaped, [state])
 

@@ -1,4 +1,4 @@
-"""Locks on runs, so that several processes can share one records folder: whoever makes a run holds its lock.
+"""Locks on runs, so that several processes can share one records folder: the process that makes a run holds its lock.
 
 The lock is the kernel's (`flock`), which ends with its holder, also after kill -9: no lock can be stale.
 """
