@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from payback_lab.claims.wording import said_p
 from payback_lab.experiments.curiosity.comparison import (
     Compared,
     Estimate,
@@ -132,7 +133,7 @@ def _cell(runs: Runs) -> tuple[str, ...]:
 
 
 def _difference(found: Compared) -> tuple[str, ...]:
-    shown = f"{found.share:+.2f} (p = {found.p:.2f})"
+    shown = f"{found.share:+.2f} ({said_p(found.p)})"
     return shown, _thousands(found.steps, "+"), _tenths(found.length, "+"), "yes" if found.gains else "no"
 
 
