@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 from payback_lab.claims.claim import Claim
 from payback_lab.claims.sentence import Claims
@@ -28,6 +29,15 @@ class Definition:
     reference: Mapping[str, tuple[str, float]] = field(default_factory=dict)
     claimed: Claims | None = None
     """What is claimed about it; None if nothing is, yet."""
+
+    @property
+    def later(self) -> str:
+        """Plan everything at once."""
+        return ""
+
+    def informed(self, summaries: Path) -> Self:
+        """Plan the same whatever is committed."""
+        return self
 
     def schemes(self, ablation: str | None) -> tuple[str, ...]:
         """Return the paper's eight."""

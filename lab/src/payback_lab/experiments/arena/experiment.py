@@ -5,19 +5,22 @@ A setting names task, α and γ, a scheme the method: `arena/DoorKey-11x11_a0.02
 
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from payback_lab.environments.minigrid.layouts import POOL, cache_folder, load_layouts
 from payback_lab.experiments.arena.config import METHODS, SETTINGS, ArenaConfig, config_of
 from payback_lab.experiments.arena.figures import single_figures
+from payback_lab.experiments.arena.finished import Finished, finished_runs
 from payback_lab.experiments.arena.setting import parse_setting
+from payback_lab.experiments.arena.study import parts_of, planned_runs, said
 from payback_lab.experiments.definition import Definition
 from payback_lab.experiments.doorkey.config import refuse_part_of_update
 from payback_lab.experiments.doorkey.sized import ONE_SEED_FIRST
 from payback_lab.learners.arena.config import ARENA_VERSION
 from payback_lab.methods import parse_method
+from payback_lab.running.committed import committed_figures
 from payback_lab.running.plan import Result, Run, Scalar
 from payback_lab.user_error import UserError
 
@@ -41,6 +44,17 @@ class ArenaExperiment(Definition):
     """Describe the experiment; see `plan.Experiment`."""
 
     config: type[ArenaConfig] = ArenaConfig
+    finished: Finished = field(default_factory=dict)
+    """The runs that are committed, on which it depends what is planned."""
+
+    def informed(self, summaries: Path) -> "ArenaExperiment":
+        """Return the experiment with the runs that are committed."""
+        return replace(self, finished=finished_runs(committed_figures(summaries, self).values()))
+
+    @property
+    def later(self) -> str:
+        """Say which parts of the study are planned now, and when the others will be."""
+        return said(parts_of(self.finished))
 
     def schemes(self, ablation: str | None) -> tuple[str, ...]:
         """Return the methods."""
@@ -59,16 +73,24 @@ class ArenaExperiment(Definition):
         ablation: str | None,
         first_seed: int = 0,
     ) -> list[Run]:
-        """List seed 0 of every method at every setting, then seed 1, and so on."""
+        """List the study, as far as the committed runs decide what it consists of; what is named is run as named.
+
+        Then seed 0 of every method at every setting comes first, then seed 1, and so on.
+        """
+        if not (schemes or seeds or settings or steps or first_seed):
+            return [self._run(run.setting, run.method, run.seed) for run in planned_runs(parts_of(self.finished))]
         if steps is not None:
             refuse_part_of_update(steps)
-        cells = {parsed.name: config_of(parsed, steps) for parsed in map(parse_setting, settings or self.settings)}
+        named = dict.fromkeys(parse_setting(setting).name for setting in settings or self.settings)
         return [
-            Run(self.name, ablation, setting, scheme, seed, config)
+            self._run(setting, scheme, seed, steps)
             for seed in range(first_seed, first_seed + (seeds or self.seeds))
-            for setting, config in cells.items()
+            for setting in named
             for scheme in schemes or self.schemes(ablation)
         ]
+
+    def _run(self, setting: str, scheme: str, seed: int, steps: int | None = None) -> Run:
+        return Run(self.name, None, setting, scheme, seed, config_of(parse_setting(setting), steps))
 
     def prepare(self, runs: Sequence[Run]) -> None:
         """Refuse to start without the `minigrid` package, or with layouts that another version of it has drawn."""
