@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from payback_lab.claims.sentence import Claims
 from payback_lab.environments.minigrid.layouts import POOL, cache_folder, load_layouts
+from payback_lab.experiments.arena.claims import arena_claims
 from payback_lab.experiments.arena.config import METHODS, SETTINGS, ArenaConfig, config_of
 from payback_lab.experiments.arena.figures import single_figures
 from payback_lab.experiments.arena.finished import Finished, finished_runs
@@ -108,6 +110,10 @@ class ArenaExperiment(Definition):
 
         (run,) = batch
         return {run.id: train(run, self.learner_version, progress, out)}
+
+    def claimed_of(self, results: Mapping[str, Result]) -> Claims:
+        """Return what was predicted, of the cells that the results choose."""
+        return arena_claims(results)
 
     def cost(self, batch: tuple[Run, ...]) -> float:
         """Estimate the seconds on one core: compiling, training, and watching the trained agent."""

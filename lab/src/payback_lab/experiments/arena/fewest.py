@@ -1,4 +1,4 @@
-"""The arena's tasks in two numbers each: the fewest steps on the layouts that agents are evaluated on, and the limit."""
+"""The arena's tasks in two numbers each: the fewest steps on the layouts of the evaluation, and the time limit."""
 
 from collections.abc import Mapping
 
