@@ -1,4 +1,4 @@
-"""What docs/predictions.md says of the arena before its runs, as sentences; which cells they need follows from the runs.
+"""What docs/predictions.md says of the arena before its runs, as sentences; the runs choose the cells that they need.
 
 The sentences are about each method's own α and about four tasks, which earlier runs choose.
 """

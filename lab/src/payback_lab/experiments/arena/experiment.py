@@ -130,6 +130,6 @@ EXPERIMENT = ArenaExperiment(
     settings=SETTINGS,
     notes=NOTES,
     learner_version=ARENA_VERSION,
-    points=150,
+    points=75,
     adds_up=True,
 )
