@@ -56,9 +56,12 @@ def test_the_summary_counts_the_same_verdicts(experiment: str):
     assert f"{sentences} {named}" in CHALLENGE
 
 
-def test_the_readme_quotes_the_committed_reach():
-    found = next(summary for summary in store.load(RESULTS) if summary.experiment == "reach")
-    assert readme.filled(README, found) == README
+def test_the_readme_quotes_the_committed_results():
+    told = {summary.experiment: summary for summary in store.load(RESULTS)}
+    found = told["reach"]
+    assert readme.filled(README, found, told["curiosity"]) == README
+    one_less = replace(told["curiosity"], groups=told["curiosity"].groups[1:])
+    assert readme.filled(README, found, one_less) != README
     assert sentence(reach_rows(found)).count("times the fewest steps") == 2
     with pytest.raises(UserError, match="lacks a method at 11×11"):
         sentence([row for row in reach_rows(found) if row.scheme != "im"])

@@ -31,6 +31,15 @@ def test_the_time_left(costs, shares, elapsed, workers, left) -> None:
     assert seconds_left(costs, shares, elapsed, workers) == pytest.approx(left)
 
 
+def test_what_a_checkpoint_held_is_no_work_of_this_command() -> None:
+    """Rounding must not leave a trace of work, which would make the time left astronomical."""
+    costs = {f"{k}": 107.3 for k in range(19)}
+    for share in (0.1, 0.3, 0.7):
+        before = {"0": share}
+        left = seconds_left(costs, before, elapsed=40.0, workers=1, before=before)
+        assert left == pytest.approx(107.3 * (19 - share))
+
+
 def shown(events: list[tuple[float, Event]], terminal: bool = False) -> str:
     now = 0.0
     console = Console(file=io.StringIO(), force_terminal=terminal, width=100)

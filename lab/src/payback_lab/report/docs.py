@@ -41,7 +41,7 @@ PAGES = (*FILLED, "README.md", "docs/reach.md", "docs/which-delay.md")
 
 
 def write_docs(root: Path, summaries: Path, console: Console) -> int:
-    """Write README's sentence, the tables of docs/, whole pages (claims, curiosity, arena) and docs/figures; return 0.
+    """Write README's sentences, the tables of docs/, whole pages (claims, curiosity, arena) and docs/figures; return 0.
 
     Nothing is written before everything is made, so that a summary that cannot be read changes no page.
     """
@@ -59,7 +59,7 @@ def write_docs(root: Path, summaries: Path, console: Console) -> int:
         "docs/claims.md": claims.page(summaries),
         "docs/results/curiosity.md": curiosity.page(summaries),
         "docs/results/arena.md": arena.page(summaries, of_arena),
-        "README.md": readme.filled(text["README.md"], told["reach"]),
+        "README.md": readme.filled(text["README.md"], told["reach"], told["curiosity"]),
         "docs/reach.md": reach.filled(text["docs/reach.md"], told["reach"]),
         "docs/which-delay.md": which_delay.filled(text["docs/which-delay.md"], told),
         **{f"docs/figures/{name}.svg": svg for name, svg in (_figures(told, summaries) | of_arena).items()},

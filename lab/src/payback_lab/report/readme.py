@@ -1,5 +1,6 @@
-"""The README's sentence under its picture, from the committed summary of `reach`."""
+"""The README's sentences about results, from the committed summaries of `reach` and `curiosity`."""
 
+from payback_lab.experiments.curiosity.comparison import Runs, solved
 from payback_lab.experiments.doorkey.table import Spread
 from payback_lab.experiments.reach.measures import Row
 from payback_lab.report.charts.reach import reach_rows
@@ -9,11 +10,14 @@ from payback_lab.user_error import UserError
 
 SIZE = 11
 """The grid that is quoted: there a bonus is needed."""
+QUOTED = ("im", "grm-30", "none")
+"""The ways of paying ready bonuses that are quoted."""
 
 
-def filled(page: str, summary: Summary) -> str:
-    """Return the README with the sentence in its place."""
-    return placed(page, "reach in a sentence", sentence(reach_rows(summary)))
+def filled(page: str, reach: Summary, curiosity: Summary) -> str:
+    """Return the README with the sentences in their places."""
+    page = placed(page, "reach in a sentence", sentence(reach_rows(reach)))
+    return placed(page, "curiosity in a sentence", bonuses_sentence(curiosity))
 
 
 def sentence(rows: list[Row]) -> str:
@@ -29,6 +33,22 @@ def sentence(rows: list[Row]) -> str:
         f"{_mean(own['none'].solved):.0%} of their episodes;\nwith the raw bonus {raw} possible;\n"
         f"with the same bonus as a loan (GRM, D = 30) {repaid}."
     )
+
+
+def bonuses_sentence(summary: Summary) -> str:
+    """Say how many seeds solve the task with each way of paying the ready bonuses, all of them together."""
+    own = {s: [run for group in summary.groups for run in group.runs if run["scheme"] == s] for s in QUOTED}
+    raw, repaid, none = (_seeds(own[scheme]) for scheme in QUOTED)
+    bonuses = len({group.setting for group in summary.groups})
+    return (
+        f"MiniGrid DoorKey 6×6, PPO of Stable-Baselines3, {bonuses} bonuses with their defaults. Paid raw, {raw} runs\n"
+        f"learn the task; as a loan (GRM, D = 30), {repaid}; without a bonus, {none}: "
+        "[table and picture](docs/results/curiosity.md)."
+    )
+
+
+def _seeds(runs: Runs) -> str:
+    return f"{int(solved(runs).sum())} of {len(runs)}"
 
 
 def _said(row: Row) -> str:

@@ -32,8 +32,8 @@ def seconds_left(
     60.0
     """
     left = {name: cost * (1.0 - shares.get(name, 0.0)) for name, cost in costs.items()}
-    found = sum(costs[name] * share for name, share in (before or {}).items())
-    done = sum(costs.values()) - sum(left.values()) - found
+    found = before or {}
+    done = sum(costs[name] * (share - found.get(name, 0.0)) for name, share in shares.items())
     if not any(left.values()):
         return 0.0
     crew = max(1, min(workers, len(costs)))

@@ -53,7 +53,9 @@ def seed_rows(own: Mapping[str, Runs], measure: str) -> list[dict[str, Any]]:
 def _panel(own: Mapping[str, Runs], measure: str, label: str, *, labelled: bool) -> Layered:
     rows = alt.Chart(alt.Data(values=seed_rows(own, measure)))
     ink = alt.Color("scheme:N", scale=alt.Scale(domain=list(own), range=[colour(s) for s in own]), legend=None)
-    shown = alt.Axis(labels=labelled, labelLimit=220, ticks=False, domain=False, grid=True)
+    # Room for the longest name in whatever font the reader's browser has.
+    room = 170 if labelled else 0
+    shown = alt.Axis(labels=labelled, labelLimit=220, minExtent=room, ticks=False, domain=False, grid=True)
     y = alt.Y("name:N", title=None, sort=[NAMES[scheme] for scheme in own], axis=shown)
     x = alt.X(
         "value:Q",
