@@ -20,6 +20,7 @@ from payback_lab.experiments.arena.config import METHODS
 from payback_lab.experiments.arena.fewest import FEWEST, LIMITS
 from payback_lab.experiments.arena.finished import finished_runs
 from payback_lab.experiments.arena.study import parts_of, planned_runs, said
+from payback_lab.experiments.reach.measures import OPTIMUM
 from payback_lab.running import local
 from payback_lab.running.task import Event
 
@@ -89,6 +90,12 @@ def test_the_limits_are_those_of_the_package() -> None:
     assert {task: make_task(task).max_steps for task in LIMITS} == LIMITS
     assert LIMITS.keys() == FEWEST.keys()
     assert {*CANDIDATES, "DoorKey-8x8", "DoorKey-13x13"} == LIMITS.keys()
+
+
+def test_the_fewest_steps_on_the_evaluated_layouts_are_near_those_on_all() -> None:
+    """Of DoorKey all starts have been searched by another program; a thousand layouts are a sample of them."""
+    for size in (8, 11, 13):
+        assert FEWEST[f"DoorKey-{size}x{size}"] == pytest.approx(OPTIMUM[size], rel=0.015)
 
 
 def study(worst: dict[str, float], seeds: int = 3) -> list[dict]:

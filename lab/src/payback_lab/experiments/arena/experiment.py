@@ -35,10 +35,10 @@ NOTES = (
     "episodes are solved. Final figures are over 1,000 episodes of the trained agent, acting as in training unless "
     "they say greedy; an episode that is not solved counts with the time limit. Of EIPO and HEPO the policy for both "
     "rewards is the agent; the other one's figures are called second.",
-    "Without options the command plans the study of docs/predictions.md. Each method's α, the third and fourth task and "
-    "the two that get more seeds are computed from the committed runs by the rules there. D = 1 and D = 100, which are "
-    "only swept, have the α of D = 10 and D = 30; the raw bonus and D = 30 are also run on the noisy TV's task without "
-    "it, because a prediction compares the two.",
+    "Without options the command plans the study of docs/predictions.md. Each method's α, the third and fourth task "
+    "and the two that get more seeds are computed from the committed runs by the rules there. D = 1 and D = 100, which "
+    "are only swept, have the α of D = 10 and D = 30; the raw bonus and D = 30 are also run on the noisy TV's task "
+    "without it, because a prediction compares the two.",
     ONE_SEED_FIRST,
 )
 SECONDS_PER_STEP = 1 / 20_000

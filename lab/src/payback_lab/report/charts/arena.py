@@ -51,8 +51,11 @@ def found_points(results: StudyResults) -> list[dict[str, Any]]:
     return found
 
 
-def found_chart(points: Sequence[Mapping[str, Any]]) -> Layered:
-    """Draw the one picture: how often the goal is found against how long the way there is, each point named."""
+def found_chart(points: Sequence[Mapping[str, Any]], letters: int = 15) -> Layered:
+    """Draw the one picture: how often the goal is found against how long the way there is, each point named.
+
+    `letters` is the size of the names.
+    """
     longest = max(1.5, 1.15 * max(point["times"] for point in points))
     labelled = placed_labels(points, TALL, longest)
     x = alt.X(
@@ -72,7 +75,7 @@ def found_chart(points: Sequence[Mapping[str, Any]]) -> Layered:
         x=x, y=y, x2=alt.X2("label_x:Q"), y2=alt.Y2("label_y:Q")
     )
     dots = base.mark_point(filled=True, size=120, opacity=1).encode(x=x, y=y, color=ink)
-    names = base.mark_text(align="left", baseline="middle", dx=5, fontSize=15).encode(
+    names = base.mark_text(align="left", baseline="middle", dx=5, fontSize=letters).encode(
         x=alt.X("label_x:Q"), y=alt.Y("label_y:Q", scale=scale), text="name:N", color=alt.value("#33332f")
     )
     return alt.layer(lines, dots, names).properties(width=ACROSS * (1 + NAMED), height=TALL)

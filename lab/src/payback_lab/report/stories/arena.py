@@ -1,8 +1,11 @@
 """The arena on the first screen."""
 
+from payback_lab.experiments.arena.claims import setting_title
 from payback_lab.experiments.arena.results import StudyResults, study_results
 from payback_lab.report import which_method
 from payback_lab.report.charts.arena import TALL, estimates_chart, found_chart, found_points
+from payback_lab.report.charts.curves import LABELS
+from payback_lab.report.charts.picture import first_column
 from payback_lab.report.stories.figures import curves, group_of, plain_groups
 from payback_lab.report.story import Drawing, Story
 from payback_lab.report.summary import Summary
@@ -49,8 +52,11 @@ def conclusion(summary: Summary) -> str | None:
 def picture(summary: Summary) -> Drawing | None:
     """Draw the learning curves of the first task, or of the first setting there is."""
     group = group_of(summary, FIRST) or next(iter(plain_groups(summary)), None)
-    where = f", {group.setting}" if group else ""
-    return curves(group, SHOWN, f"Length of episodes by step{where}") or curves(group, (), "Length of episodes by step")
+    column = first_column(group) if group else None
+    if group is None or column is None:
+        return None
+    caption = f"{LABELS[column].capitalize()}, {setting_title(group.setting or '')}"
+    return curves(group, SHOWN, caption) or curves(group, (), caption)
 
 
 def charts(summary: Summary) -> list[Drawing]:
@@ -58,10 +64,18 @@ def charts(summary: Summary) -> list[Drawing]:
     results = results_of(summary)
     if not results.compared:
         return []
-    score = estimates_chart(results.overall, "score: 1 is always solved in the fewest steps")
+    found = found_chart(found_points(results), letters=12)
+    words = "Interquartile mean of the score: 1 is always solved in the fewest steps"
+    score = estimates_chart(results.overall, "score")
     return [
-        Drawing("found", "Who finds the goal, and by how short a way", found_chart(found_points(results)), {}, TALL),
-        Drawing("overall", "Interquartile mean of the score", score, {}, 22 * len(results.overall)),
+        Drawing("found", "Who finds the goal, and by how short a way", found, {}, TALL),
+        Drawing(
+            "overall",
+            words,
+            score,
+            {},
+            22 * len(results.overall),
+        ),
     ]
 
 
