@@ -138,7 +138,7 @@ def test_the_figures_are_named_and_narrow(full) -> None:
         assert float(root.attrib["width"]) <= 520, name  # a phone shows it without shrinking its words much
         assert 'fill="white"' in svg, name
     words = full[1]["arena-found"]
-    for name in ("no bonus", "raw bonus", "GRM D = 30", "EIPO", "HEPO", "ADOPS", "phased-in repayment"):
+    for name in ("no bonus", "raw bonus", "GRM D = 30", "EIPO", "HEPO", "ADOPS", "phased-in", "PIES"):
         assert f">{name}</text>" in words
 
 

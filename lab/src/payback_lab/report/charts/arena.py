@@ -24,6 +24,8 @@ OURS = "grm-30"
 WORDS: dict[str, Any] = {"anchor": "start", "fontSize": 16, "subtitleFontSize": 13, "offset": 12}
 NAMES = {"none": "no bonus", "im": "raw bonus"}
 """What the charts call methods for a reader who is new to all of them."""
+SHORT = {"phased": "phased-in", "pies": "PIES"}
+"""Shorter names for the one picture, which must fit beside its points on a phone."""
 
 
 def name_of(method: str) -> str:
@@ -47,7 +49,7 @@ def found_points(results: StudyResults) -> list[dict[str, Any]]:
         share = float(np.mean([shares(own).mean() for own in runs]))
         lengths = [np.log(over_fewest(task, own).mean()) for task, own in zip(tasks, runs, strict=True)]
         times = float(np.exp(np.mean(lengths)))
-        found.append({"scheme": method, "name": name_of(method), "found": share, "times": times})
+        found.append({"scheme": method, "name": SHORT.get(method, name_of(method)), "found": share, "times": times})
     return found
 
 
