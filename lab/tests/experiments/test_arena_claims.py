@@ -64,7 +64,7 @@ def changed(method: str, task: str = DOORKEY, **figures):
         ("The raw bonus finds", changed("im", sampled_length=100.0)),
         ("GRM D = 30 solves", changed("grm-30", sampled_solved=0.94)),
         ("PIES (fading) solves", changed("pies", sampled_solved=0.94)),
-        ("phased-in repayment solves", changed("phased", sampled_solved=0.94)),
+        ("Phased-in repayment solves", changed("phased", sampled_solved=0.94)),
         ("No interval tells", changed("pies", sampled_solved_length=300.0)),
         ("PBIM does not solve", changed("pbim", sampled_solved=0.96)),
         ("EIPO lies between", changed("eipo", task="", sampled_solved=0.01)),

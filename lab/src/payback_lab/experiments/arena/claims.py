@@ -105,7 +105,12 @@ def _on_doorkey(cells: _Cells) -> list[Sentence]:
             found_note,
         ),
         *(
-            _asked(f"{title(cell[1])} solves {DOORKEY}.", (cell,), solved(SHARE, cell, expected=True), SOLVED)
+            _asked(
+                f"{_first_letter(title(cell[1]))} solves {DOORKEY}.",
+                (cell,),
+                solved(SHARE, cell, expected=True),
+                SOLVED,
+            )
             for cell in rivals
         ),
         _asked(
@@ -178,6 +183,10 @@ def _long(cells: _Cells) -> list[Sentence]:
             f"{OWN_LIMIT:,}.",
         ),
     ]
+
+
+def _first_letter(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _asked(sentence: str, needs: tuple[Cell, ...], rule: Rule, note: str) -> Sentence:
