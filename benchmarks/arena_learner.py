@@ -1,6 +1,8 @@
 """The arena's learner beside the paper's: steps per second as ratios, measured side by side in one process on one core.
 
     python benchmarks/arena_learner.py            the table; --check fails when two critics run below 70 %
+    python benchmarks/arena_learner.py --peer     also a plain PPO-RNN in the way of purejaxrl, on this engine and, if
+                                                  navix is installed, on its DoorKey 8×8 (other limit and starts)
 
 All train on DoorKey 8×8 with the paper's PPO (16 environments, rollouts of 128, four epochs). The first rows have the
 paper's environment, so that the ratio is the learner's; the rows "engine" have the same grid in the general MiniGrid
@@ -18,11 +20,15 @@ os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_paralleli
 import sys
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 
 import jax
+import jax.numpy as jnp
+from ppo_rnn_peer import Worlds, make_peer
 
 from payback_lab.environments.doorkey.rules import make_doorkey
-from payback_lab.environments.minigrid.layouts import draw_layouts, make_task
+from payback_lab.environments.minigrid.gymnax_form import MiniGrid
+from payback_lab.environments.minigrid.layouts import Layouts, draw_layouts, make_task
 from payback_lab.learners.arena.bonus import Bonus, count_bonus, rnd_bonus
 from payback_lab.learners.arena.config import ArenaPPO
 from payback_lab.learners.arena.environment import minigrid_environment
@@ -37,6 +43,7 @@ GAMMA, ALPHA, ROUNDS, LEAST = 0.995, 0.02, 25, 0.70
 TABLED = doorkey_environment(make_doorkey(8))
 ENGINE = minigrid_environment(make_task("DoorKey-8x8"), draw_layouts("DoorKey-8x8", 1000))
 Updates = Callable[[], None]
+PEER = "plain PPO-RNN"
 
 
 def updates(trainer) -> Updates:
@@ -71,9 +78,45 @@ SIDES: dict[str, Callable[[], Updates]] = {
 }
 
 
-def measured() -> dict[str, float]:
+def engine_worlds() -> Worlds:
+    env = MiniGrid("DoorKey-8x8", layouts=Layouts(*map(jnp.asarray, draw_layouts("DoorKey-8x8", 1000))))  # type: ignore[arg-type]
+
+    def step(state, action, key):
+        view, state, reward, terminated, truncated, _ = env.step(key, state, action)
+        return state, view, reward, terminated | truncated
+
+    return Worlds(lambda key: env.reset(key)[::-1], step)
+
+
+def navix_worlds() -> Worlds:
+    import navix
+
+    env = navix.make("Navix-DoorKey-8x8-v0", observation_fn=navix.observations.symbolic_first_person)
+
+    def step(timestep, action, key):
+        timestep = env.step(timestep, action)
+        return timestep, timestep.observation, timestep.reward, timestep.is_done()
+
+    def reset(key):
+        timestep = env.reset(key)
+        return timestep, timestep.observation
+
+    return Worlds(reset, step)
+
+
+def peers() -> dict[str, Callable[[], Updates]]:
+    """Return the plain PPO-RNN on this engine and on navix, if it is installed."""
+    config = PPO(gamma=GAMMA, alpha=ALPHA)
+    sides = {f"{PEER}, this engine": lambda: updates(make_peer(config, engine_worlds()))}
+    if find_spec("navix") is None:
+        print("navix is left out, because it is not installed: pip install navix, in an environment of its own.")
+        return sides
+    return sides | {f"{PEER}, navix": lambda: updates(make_peer(config, navix_worlds()))}
+
+
+def measured(chosen: dict[str, Callable[[], Updates]]) -> dict[str, float]:
     """Return the least CPU seconds of an update, by side."""
-    sides = {name: make() for name, make in SIDES.items()}
+    sides = {name: make() for name, make in chosen.items()}
     least = dict.fromkeys(sides, float("inf"))
     for _ in range(ROUNDS):
         for name, once in sides.items():
@@ -84,12 +127,16 @@ def measured() -> dict[str, float]:
 
 
 def main() -> int:
-    least, samples = measured(), PPO().samples
+    asked = sys.argv[1:]
+    least, samples = measured(SIDES | (peers() if "--peer" in asked else {})), PPO().samples
     first = least["the paper's learner, GRM"]
     print("| learner | steps per second | of the paper's |\n| --- | --: | --: |")
     for name, seconds in least.items():
         print(f"| {name} | {samples / seconds:,.0f} | {first / seconds:.0%} |")
-    if "--check" in sys.argv[1:] and first / least["two critics, ADOPS"] < LEAST:
+    ours = least["engine: one critic, GRM"]
+    for name in (name for name in least if name.startswith(PEER)):
+        print(f"The arena's learner with GRM on this engine runs at {least[name] / ours:.2f} × the {name}.")
+    if "--check" in asked and first / least["two critics, ADOPS"] < LEAST:
         print(f"two critics run at less than {LEAST:.0%} of the paper's learner", file=sys.stderr)
         return 1
     return 0

@@ -46,6 +46,11 @@ class FakeExperiment:
     notes = ("The numbers are a random walk.",)
     paper: Mapping[str, Mapping[str, str]] = {"greedy_return": {"none": "88"}}
 
+    later: str = ""
+
+    def informed(self, summaries: Path) -> "FakeExperiment":
+        return self
+
     def figures(self, result: Result, config: Mapping[str, object]) -> dict[str, Scalar]:
         return result.summary
 

@@ -73,7 +73,7 @@ class ReportCommand:
     save_summaries: bool = False
     """Also write the summaries of the runs (curves thinned, figures, claims), small enough to commit."""
     decide_again: bool = False
-    """Only decide the claims in the summaries again (doorkey, reach, delay, center), after a rule was changed."""
+    """Only decide the claims in the summaries again (doorkey, reach, delay, center, arena), after a rule changed."""
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,8 @@ def test_run_ids_name_task_method_alpha_and_seed() -> None:
 
 
 def test_every_method_seed_by_seed() -> None:
-    runs = planned()
+    runs = planned(seeds=3)
+    assert len(runs) == 3 * len(METHODS)
     assert [run.scheme for run in runs[: len(METHODS)]] == list(METHODS)
     assert [run.seed for run in runs] == sorted(run.seed for run in runs)
     assert runs[0].config.total_steps % runs[0].config.samples == 0

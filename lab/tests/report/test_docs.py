@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from payback_lab.report import arena
 from payback_lab.report.docs import FIGURES, OWN_FIGURES, PAGES, write_docs
 from payback_lab.user_error import UserError
 
@@ -24,7 +25,8 @@ def test_it_writes_the_committed_pages_and_figures(tmp_path: Path) -> None:
         assert changed != text, name
     assert write_docs(tmp_path, RESULTS, Console(quiet=True)) == 0
     figures = [f"docs/figures/{figure}.svg" for figure in (*FIGURES, *OWN_FIGURES)]
-    for name in (*PAGES, "docs/claims.md", "docs/results/curiosity.md", *figures):
+    figures += [f"docs/figures/{name}.svg" for name in arena.figures(RESULTS)]
+    for name in (*PAGES, "docs/claims.md", "docs/results/curiosity.md", "docs/results/arena.md", *figures):
         assert (tmp_path / name).read_text() == (ROOT / name).read_text(), name
 
 

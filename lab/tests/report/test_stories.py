@@ -26,7 +26,7 @@ def test_every_committed_experiment_has_three_sentences_a_conclusion_and_a_pictu
     assert story.picture(summary)
 
 
-@pytest.mark.parametrize("name", STORIES)
+@pytest.mark.parametrize("name", [name for name in STORIES if name in SUMMARIES])
 def test_a_story_leaves_out_what_it_has_no_figures_for(name: str) -> None:
     bare = replace(SUMMARIES[name], groups=(), claims=())
     assert STORIES[name].conclusion(bare) is None

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 from payback_lab.claims.claim import Claim
 from payback_lab.claims.sentence import Claims
@@ -29,6 +30,15 @@ class Definition:
     claimed: Claims | None = None
     """What is claimed about it; None if nothing is, yet."""
 
+    @property
+    def later(self) -> str:
+        """Plan everything at once."""
+        return ""
+
+    def informed(self, summaries: Path) -> Self:
+        """Plan the same whatever is committed."""
+        return self
+
     def schemes(self, ablation: str | None) -> tuple[str, ...]:
         """Return the paper's eight."""
         return SCHEMES
@@ -46,7 +56,12 @@ class Definition:
 
     def claims(self, results: Mapping[str, Result]) -> list[Claim]:
         """Decide what is claimed from the results there are."""
-        return self.claimed.decide(results) if self.claimed else []
+        claimed = self.claimed_of(results)
+        return claimed.decide(results) if claimed else []
+
+    def claimed_of(self, results: Mapping[str, Result]) -> Claims | None:
+        """Return what is claimed; it does not depend on the results unless an experiment says so."""
+        return self.claimed
 
     def figures(self, result: Result, config: Mapping[str, Any]) -> dict[str, Scalar]:
         """Return the figures as they were measured."""

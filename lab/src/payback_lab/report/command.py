@@ -75,10 +75,9 @@ def decide_again(summaries: Path, console: Console) -> int:
 
 def _decided(experiment: Experiment, summary: Summary) -> Summary:
     """Decide the claims of a summary from its single figures; an undecided one says how many seeds would decide it."""
-    if not isinstance(experiment, Definition) or experiment.claimed is None:
-        return summary
-    forecast = replace(experiment.claimed, forecast=True)
-    return replace(summary, claims=tuple(forecast.decide(store.results_of(summary.groups))))
+    results = store.results_of(summary.groups)
+    claimed = experiment.claimed_of(results) if isinstance(experiment, Definition) else None
+    return replace(summary, claims=tuple(replace(claimed, forecast=True).decide(results))) if claimed else summary
 
 
 def _prior(summaries: Path) -> Text | None:

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from payback_lab.atomic_write import write_file
-from payback_lab.report import claims, curiosity, reach, readme, reproduction, results_pages, store, which_delay
+from payback_lab.report import arena, claims, curiosity, reach, readme, reproduction, results_pages, store, which_delay
 from payback_lab.report.charts.curiosity import curiosity_figure
 from payback_lab.report.charts.reach import as_svg, reach_figure, speed_figure
 from payback_lab.report.charts.which_delay import delay_figure, felt_figure
@@ -41,7 +41,7 @@ PAGES = (*FILLED, "README.md", "docs/reach.md", "docs/which-delay.md")
 
 
 def write_docs(root: Path, summaries: Path, console: Console) -> int:
-    """Write README's sentences, the tables of docs/, whole pages (claims, curiosity) and docs/figures; return 0.
+    """Write README's sentences, the tables of docs/, whole pages (claims, curiosity, arena) and docs/figures; return 0.
 
     Nothing is written before everything is made, so that a summary that cannot be read changes no page.
     """
@@ -53,14 +53,16 @@ def write_docs(root: Path, summaries: Path, console: Console) -> int:
     absent = [name for name in ("doorkey", "reach", "delay", "curiosity") if name not in told]
     if absent:
         raise UserError(f"There is no summary of {absent[0]} in {summaries}: bring it back from git.")
+    of_arena = arena.figures(summaries)
     files = {
         **{name: fill(text[name], summaries) for name, fill in FILLED.items()},
         "docs/claims.md": claims.page(summaries),
         "docs/results/curiosity.md": curiosity.page(summaries),
+        "docs/results/arena.md": arena.page(summaries, of_arena),
         "README.md": readme.filled(text["README.md"], told["reach"], told["curiosity"]),
         "docs/reach.md": reach.filled(text["docs/reach.md"], told["reach"]),
         "docs/which-delay.md": which_delay.filled(text["docs/which-delay.md"], told),
-        **{f"docs/figures/{name}.svg": svg for name, svg in _figures(told, summaries).items()},
+        **{f"docs/figures/{name}.svg": svg for name, svg in (_figures(told, summaries) | of_arena).items()},
     }
     with writing_to(root):
         for name, content in files.items():

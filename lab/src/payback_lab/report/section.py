@@ -16,8 +16,6 @@ from payback_lab.report.story import Drawing
 from payback_lab.report.summary import Group, Summary
 from payback_lab.running.progress import duration
 
-SHOWN = 3
-"""Settings whose curves stand open."""
 FEW = 4
 """On a page of more experiments, one without a story of its own has all curves folded: its card shows the first."""
 
@@ -43,7 +41,7 @@ def section(summary: Summary, charts: Charts, full: Summary | None, experiments:
         "grid": _grid(summary, charts),
         "room": _room(summary, charts),
         "mains": mains,
-        "shown": SHOWN if summary.experiment in STORIES or experiments <= FEW else 0,
+        "shown": story_of(summary.experiment).shown if summary.experiment in STORIES or experiments <= FEW else 0,
         "ablations": [group_view(summary, group, charts, longer) for group in summary.groups if group not in plain],
         "made": _made(summary.groups),
     }

@@ -47,3 +47,5 @@ class Story:
     """The picture on the first screen."""
     charts: Callable[[Summary], Sequence[Drawing]] = lambda summary: ()
     """Charts of the experiment as a whole, drawn before its curves."""
+    shown: int = 3
+    """Settings whose curves stand open."""

@@ -21,7 +21,7 @@ def show(out: Path, summaries: Path, console: Console) -> None:
         raise UserError(f"There is no folder {out}: give the one you passed to `payback-lab run --out`.")
     table = Table("experiment", "ablation", "done", "left", "time left", box=None, pad_edge=False)
     for name in experiments.MODULES:
-        experiment = experiments.load(name)
+        experiment = experiments.load(name).informed(summaries)
         for ablation in (None, *experiment.ablations):
             table.add_row(*_row(experiment, ablation, out, summaries))
     console.print(table)
@@ -48,4 +48,5 @@ def _row(experiment: Experiment, ablation: str | None, out: Path, summaries: Pat
     costs = {str(i): experiment.cost(batch) for i, batch in enumerate(experiment.batches(left))}
     time = duration(seconds_left(costs, {}, 0.0, cores())) if left else "–"
     more = f" ({damaged} damaged)" if damaged else ""
+    time += ", then more is planned" if experiment.later else ""
     return (*name, str(len(runs) - len(left)), f"{len(left)}{more}", time)

@@ -177,6 +177,15 @@ class Experiment(Protocol):
         """Return how many seeds are run unless told otherwise."""
         ...
 
+    @property
+    def later(self) -> str:
+        """Say what is planned only once earlier runs are committed, in one sentence; "" if nothing is."""
+        ...
+
+    def informed(self, summaries: Path) -> "Experiment":
+        """Return the experiment as the committed summaries leave it, where its plan depends on earlier results."""
+        ...
+
     def schemes(self, ablation: str | None) -> tuple[str, ...]:
         """Return the schemes that are run unless told otherwise: all eight, or those an ablation is about."""
         ...

@@ -50,6 +50,11 @@ class Request:
     """The first seed."""
 
     @property
+    def names(self) -> bool:
+        """Return whether runs are named, instead of what the experiment plans."""
+        return bool(self.schemes or self.settings or self.seeds or self.steps or self.ablation or self.first_seed)
+
+    @property
     def command(self) -> str:
         """Return the shortest command that makes the same results, without folder or engine."""
         parts = ["payback-lab run", self.experiment]
@@ -74,7 +79,7 @@ class Outcome:
 
 def planned(request: Request) -> tuple[Experiment, list[Run]]:
     """Return the experiment and the runs of a request; refuse with a `UserError` what cannot be asked for."""
-    experiment = experiments.load(request.experiment)
+    experiment = experiments.load(request.experiment).informed(request.summaries)
     for scheme in request.schemes:
         with _as_user_error():
             experiment.refuse_scheme(scheme)
@@ -106,7 +111,7 @@ def run(request: Request, console: Console) -> Outcome:
     left = _left_to_make(request.out, [run for run in runs if run.id not in committed], console)
     if left:  # a finished folder may lie on a read-only disk
         _try_folder(request.out)
-    tasks = _tasks(experiment, left, request)
+    tasks = _tasks(experiment, left, list(dict.fromkeys(run.seed for run in runs)), request)
     costs = {task.name: experiment.cost(task.runs) for task in tasks}
     workers = request.workers or local.cores()
     where = f"{workers} process{'es' if workers > 1 else ''}" if not request.address else request.address
@@ -115,6 +120,8 @@ def run(request: Request, console: Console) -> Outcome:
     done = f"{len(runs) - len(left) - len(committed)} done already"
     done += f", {len(committed)} more in {request.summaries} (--again makes these too)" if committed else ""
     _say(console, f"{request.experiment}: {len(runs)} runs planned, {done}, {ahead}.")
+    if experiment.later and not request.names:
+        _say(console, experiment.later)
     return _follow(tasks, costs, workers, request, console)
 
 
@@ -153,9 +160,11 @@ def _left_to_make(out: Path, runs: Sequence[Run], console: Console) -> list[Run]
     return left
 
 
-def _tasks(experiment: Experiment, runs: list[Run], request: Request) -> list[Task]:
-    """Group the runs into tasks, seed by seed; the longest first, because one left for the end would run alone."""
-    batches = sorted(experiment.batches(runs), key=lambda batch: (batch[0].seed, -experiment.cost(batch)))
+def _tasks(experiment: Experiment, runs: list[Run], seeds: list[int], request: Request) -> list[Task]:
+    """Group the runs into tasks, in the plan's order of seeds; then the longest first, because one left for the end
+    would run alone.
+    """
+    batches = sorted(experiment.batches(runs), key=lambda batch: (seeds.index(batch[0].seed), -experiment.cost(batch)))
     module = experiments.MODULES[request.experiment]
     return [Task(module, tuple(batch), request.out, request.command) for batch in batches]
 

@@ -5,19 +5,24 @@ A setting names task, α and γ, a scheme the method: `arena/DoorKey-11x11_a0.02
 
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from payback_lab.claims.sentence import Claims
 from payback_lab.environments.minigrid.layouts import POOL, cache_folder, load_layouts
+from payback_lab.experiments.arena.claims import arena_claims
 from payback_lab.experiments.arena.config import METHODS, SETTINGS, ArenaConfig, config_of
 from payback_lab.experiments.arena.figures import single_figures
+from payback_lab.experiments.arena.finished import Finished, finished_runs
 from payback_lab.experiments.arena.setting import parse_setting
+from payback_lab.experiments.arena.study import parts_of, planned_runs, said
 from payback_lab.experiments.definition import Definition
 from payback_lab.experiments.doorkey.config import refuse_part_of_update
 from payback_lab.experiments.doorkey.sized import ONE_SEED_FIRST
 from payback_lab.learners.arena.config import ARENA_VERSION
 from payback_lab.methods import parse_method
+from payback_lab.running.committed import committed_figures
 from payback_lab.running.plan import Result, Run, Scalar
 from payback_lab.user_error import UserError
 
@@ -30,6 +35,10 @@ NOTES = (
     "episodes are solved. Final figures are over 1,000 episodes of the trained agent, acting as in training unless "
     "they say greedy; an episode that is not solved counts with the time limit. Of EIPO and HEPO the policy for both "
     "rewards is the agent; the other one's figures are called second.",
+    "Without options the command plans the study of docs/predictions.md. Each method's α, the third and fourth task "
+    "and the two that get more seeds are computed from the committed runs by the rules there. D = 1 and D = 100, which "
+    "are only swept, have the α of D = 10 and D = 30; the raw bonus and D = 30 are also run on the noisy TV's task "
+    "without it, because a prediction compares the two.",
     ONE_SEED_FIRST,
 )
 SECONDS_PER_STEP = 1 / 20_000
@@ -41,6 +50,17 @@ class ArenaExperiment(Definition):
     """Describe the experiment; see `plan.Experiment`."""
 
     config: type[ArenaConfig] = ArenaConfig
+    finished: Finished = field(default_factory=dict)
+    """The runs that are committed, on which it depends what is planned."""
+
+    def informed(self, summaries: Path) -> "ArenaExperiment":
+        """Return the experiment with the runs that are committed."""
+        return replace(self, finished=finished_runs(committed_figures(summaries, self).values()))
+
+    @property
+    def later(self) -> str:
+        """Say which parts of the study are planned now, and when the others will be."""
+        return said(parts_of(self.finished))
 
     def schemes(self, ablation: str | None) -> tuple[str, ...]:
         """Return the methods."""
@@ -59,16 +79,24 @@ class ArenaExperiment(Definition):
         ablation: str | None,
         first_seed: int = 0,
     ) -> list[Run]:
-        """List seed 0 of every method at every setting, then seed 1, and so on."""
+        """List the study, as far as the committed runs decide what it consists of; what is named is run as named.
+
+        Then seed 0 of every method at every setting comes first, then seed 1, and so on.
+        """
+        if not (schemes or seeds or settings or steps or first_seed):
+            return [self._run(run.setting, run.method, run.seed) for run in planned_runs(parts_of(self.finished))]
         if steps is not None:
             refuse_part_of_update(steps)
-        cells = {parsed.name: config_of(parsed, steps) for parsed in map(parse_setting, settings or self.settings)}
+        named = dict.fromkeys(parse_setting(setting).name for setting in settings or self.settings)
         return [
-            Run(self.name, ablation, setting, scheme, seed, config)
+            self._run(setting, scheme, seed, steps)
             for seed in range(first_seed, first_seed + (seeds or self.seeds))
-            for setting, config in cells.items()
+            for setting in named
             for scheme in schemes or self.schemes(ablation)
         ]
+
+    def _run(self, setting: str, scheme: str, seed: int, steps: int | None = None) -> Run:
+        return Run(self.name, None, setting, scheme, seed, config_of(parse_setting(setting), steps))
 
     def prepare(self, runs: Sequence[Run]) -> None:
         """Refuse to start without the `minigrid` package, or with layouts that another version of it has drawn."""
@@ -87,6 +115,10 @@ class ArenaExperiment(Definition):
         (run,) = batch
         return {run.id: train(run, self.learner_version, progress, out)}
 
+    def claimed_of(self, results: Mapping[str, Result]) -> Claims:
+        """Return what was predicted, of the cells that the results choose."""
+        return arena_claims(results)
+
     def cost(self, batch: tuple[Run, ...]) -> float:
         """Estimate the seconds on one core: compiling, training, and watching the trained agent."""
         return sum(60 + run.config.total_steps * SECONDS_PER_STEP for run in batch)
@@ -102,6 +134,6 @@ EXPERIMENT = ArenaExperiment(
     settings=SETTINGS,
     notes=NOTES,
     learner_version=ARENA_VERSION,
-    points=150,
+    points=75,
     adds_up=True,
 )

@@ -1,6 +1,6 @@
 """How each experiment is told on the first screen, by its name; one without a story of its own is told plainly."""
 
-from payback_lab.report.stories import cliff, delay, doorkey, long_cliff, plain, reach
+from payback_lab.report.stories import arena, cliff, delay, doorkey, long_cliff, plain, reach
 from payback_lab.report.story import Story
 
 STORIES: dict[str, Story] = {
@@ -9,6 +9,7 @@ STORIES: dict[str, Story] = {
     "doorkey": doorkey.STORY,
     "reach": reach.STORY,
     "delay": delay.STORY,
+    "arena": arena.STORY,
 }
 
 

@@ -1,0 +1,113 @@
+"""The rules of docs/predictions.md by which sentences about the arena are decided."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from payback_lab.claims.claim import Verdict
+from payback_lab.claims.evidence import Cell, Evidence, Measure
+from payback_lab.claims.sentence import Decision, rule
+from payback_lab.claims.verdicts import all_of, positive
+from payback_lab.claims.wording import said
+from payback_lab.experiments.arena.finished import Figures
+from payback_lab.experiments.arena.measures import is_solved, over_fewest, scores, shares, solved_steps
+from payback_lab.experiments.arena.setting import parse_setting
+from payback_lab.over_tasks import probability_of_improvement
+from payback_lab.statistics import bootstrap_interval
+
+FOUND = 0.5
+"""The goal is found if the median seed reaches it in at least this share of its episodes."""
+
+
+def runs_of(evidence: Evidence, cell: Cell) -> list[Figures]:
+    """Return the single figures of the runs of a cell."""
+    return [run.summary for run in evidence.cells[cell]]
+
+
+def _of_task(measure: Callable[[str, Sequence[Figures]], np.ndarray]) -> Callable[[Evidence, Cell], np.ndarray]:
+    return lambda evidence, cell: measure(parse_setting(cell[0]).task, runs_of(evidence, cell))
+
+
+SHARE = Measure("goal reached", lambda evidence, cell: shares(runs_of(evidence, cell)), 3, label="share solved")
+OVER = Measure("length over the fewest steps", _of_task(over_fewest), 2)
+SCORE = Measure("score", _of_task(scores), 3)
+STEPS = Measure(
+    "solved from step",
+    lambda evidence, cell: solved_steps(runs_of(evidence, cell)),
+    never=lambda run: run.summary.get("solved_step") is None,
+)
+
+
+@rule
+def solved(evidence: Evidence, measure: Measure, cell: Cell, expected: bool) -> Decision:
+    """Decide whether a method solves a task, or does not if that was expected."""
+    return said(evidence, measure, [cell]), _if(is_solved(runs_of(evidence, cell)) == expected)
+
+
+@rule
+def found(evidence: Evidence, measure: Measure, cell: Cell) -> Decision:
+    """Decide whether a method's median seed finds the goal."""
+    return said(evidence, measure, [cell]), _if(np.median(evidence.values(cell, measure)) >= FOUND)
+
+
+@rule
+def more_than(evidence: Evidence, measure: Measure, cell: Cell, least: float) -> Decision:
+    """Decide whether the mean of a cell is above a number."""
+    low, high = bootstrap_interval(evidence.values(cell, measure))
+    return said(evidence, measure, [cell]), positive(low - least, high - least)
+
+
+@rule
+def not_told_apart(evidence: Evidence, measure: Measure, cells: Sequence[Cell]) -> Decision:
+    """Decide whether no interval of the probability of improvement between two of some cells leaves out one half."""
+    texts, apart = [said(evidence, measure, cells)], False
+    for one, other in combinations(cells, 2):
+        chance = probability_of_improvement([evidence.values(one, measure)], [evidence.values(other, measure)])
+        texts.append(f"{one[1]} over {other[1]} {chance.value:.2f} [{chance.low:.2f}, {chance.high:.2f}]")
+        apart |= chance.low > 0.5 or chance.high < 0.5
+    return "; ".join(texts), _if(not apart)
+
+
+@rule
+def lies_between(
+    evidence: Evidence, measure: Measure, low: Sequence[Cell], middle: Sequence[Cell], high: Sequence[Cell]
+) -> Decision:
+    """Decide whether one method is better than a second and a third better than it, over all tasks together."""
+    values = [[evidence.values(cell, measure) for cell in cells] for cells in (low, middle, high)]
+    verdicts: list[Verdict] = []
+    texts = []
+    for (worse, better), (first, second) in zip(((0, 1), (1, 2)), ((low, middle), (middle, high)), strict=True):
+        chance = probability_of_improvement(values[better], values[worse])
+        texts.append(f"{second[0][1]} over {first[0][1]} {chance.value:.2f} [{chance.low:.2f}, {chance.high:.2f}]")
+        verdicts.append(_above_half(chance.low, chance.high))
+    return f"probability of improvement: {'; '.join(texts)}", all_of(verdicts)
+
+
+@rule
+def long_episodes_fail(
+    evidence: Evidence, measure: Measure, own: Sequence[Cell], longest: Sequence[Cell], expected: bool
+) -> Decision:
+    """Decide whether at the longest limit no D is solved while at the task's own some D is."""
+    some, none = (any(is_solved(runs_of(evidence, cell)) for cell in cells) for cells in (own, longest))
+    return said(evidence, measure, (*own, *longest)), _if((some and not none) == expected)
+
+
+@rule
+def smaller_delay_helps(
+    evidence: Evidence, measure: Measure, own: Mapping[int, Cell], longest: Mapping[int, Cell], expected: bool
+) -> Decision:
+    """Decide whether the best mean score at the longest limit belongs to a smaller D than at the task's own."""
+    best = [
+        max(cells, key=lambda delay: float(evidence.values(cells[delay], measure).mean())) for cells in (own, longest)
+    ]
+    here = said(evidence, measure, (*own.values(), *longest.values()))
+    return f"best D {best[0]}, at the longest limit {best[1]} ({here})", _if((best[1] < best[0]) == expected)
+
+
+def _above_half(low: float, high: float) -> Verdict:
+    return "holds" if low > 0.5 else "does not hold" if high < 0.5 else "undecided"
+
+
+def _if(condition: bool | np.bool_) -> Verdict:
+    return "holds" if condition else "does not hold"

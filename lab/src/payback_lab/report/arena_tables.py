@@ -1,0 +1,151 @@
+"""The tables of the arena's page: which α, which tasks, every task, every pair of methods, the limit, and RND."""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from payback_lab.experiments.arena.chosen import ALPHAS, CANDIDATES, FIRST, chosen_tasks, tuning_shares
+from payback_lab.experiments.arena.config import METHODS
+from payback_lab.experiments.arena.fewest import FEWEST, LIMITS
+from payback_lab.experiments.arena.finished import Figures
+from payback_lab.experiments.arena.measures import is_solved, over_fewest, scores, shares, solved_steps
+from payback_lab.experiments.arena.results import StudyResults
+from payback_lab.experiments.arena.study import DELAYS, RND_METHODS, SWEPT, SWEPT_LIMITS
+from payback_lab.report.charts.arena import name_of
+from payback_lab.report.markdown import rows
+from payback_lab.statistics import bootstrap_interval
+
+MEASURED = ("seeds", "episodes solved", "solved", "from step, M", "length over the fewest", "score")
+NONE_YET = "No run of this part is in it yet."
+
+
+def made(results: StudyResults) -> str:
+    """Say how many runs of each part are in."""
+    lines = []
+    for part in results.parts:
+        waits = "" if part.runs is not None else "; which they are depends on the parts before"
+        lines.append((part.title, f"{part.made(results.finished)} of {part.size}{waits}"))
+    return rows(("part", "runs that are in"), lines)
+
+
+def alphas(results: StudyResults) -> str:
+    """Write every method's mean share solved over training with each α, and the one that is taken."""
+    lines = []
+    for method in METHODS:
+        found = tuning_shares(results.finished, method)
+        if not found:
+            continue
+        chosen = results.alpha(method)
+        cells = [f"{found[a]:.3f}" if a in found else "–" for a in ALPHAS]
+        # No bonus has no α: its run is written where it is kept.
+        cells = [
+            f"**{cell}**" if a == chosen and method != "none" else cell for a, cell in zip(ALPHAS, cells, strict=True)
+        ]
+        taken = "has none" if method == "none" else f"{chosen:g}" if chosen is not None else "open"
+        lines.append((name_of(method), *cells, taken))
+    return rows(("method", *(f"α = {a:g}" for a in ALPHAS), "taken"), lines) if lines else NONE_YET
+
+
+def screening(results: StudyResults) -> str:
+    """Write what the screening found of each candidate, and which were chosen."""
+    if not results.screening:
+        return NONE_YET
+    four = chosen_tasks(results.finished) or ()
+    lines = [
+        (
+            one.task,
+            f"{LIMITS[one.task]:,}",
+            f"{FEWEST[one.task]:.1f}",
+            *(f"{one.found[m]:.2f}" for m in ("none", "im")),
+            *(f"{one.near[m]:.2f}" for m in ("none", "im")),
+            f"{one.tells:.2f}",
+            "yes" if one.task in (*four, *FIRST) else "no" if four else "open",
+        )
+        for one in results.screening
+    ]
+    columns = ("task", "limit", "fewest steps", "f, no bonus", "f, raw", "q, no bonus", "q, raw", "T", "chosen")
+    return "\n\n".join((rows(columns, lines), _choice(results, four)))
+
+
+def _choice(results: StudyResults, four: Sequence[str]) -> str:
+    if not four:
+        left = len(CANDIDATES) - len(results.screening)
+        return f"The third and fourth task are open: {left} of {len(CANDIDATES)} candidates are not finished."
+    note = "" if four[2] in CANDIDATES else (
+        f" {four[2]} is the third, because no candidate that is not yet chosen has a time limit above 1,000 steps and "
+        "finds its goal."
+    )  # fmt: skip
+    return f"The four tasks: {', '.join(four)}.{note}"
+
+
+def task_table(results: StudyResults, task: str) -> str:
+    """Write every method on one task."""
+    lines = [
+        (name_of(method), f"{results.alpha(method):g}" if method != "none" else "–", *measured(task, own))
+        for method in METHODS
+        if (own := results.runs(task, method))
+    ]
+    return rows(("method", "α", *MEASURED), lines) if lines else NONE_YET
+
+
+def limit_table(results: StudyResults) -> str:
+    """Write every D at every time limit."""
+    lines = [
+        (f"{limit:,}", name_of(method), *measured(SWEPT, own))
+        for limit in SWEPT_LIMITS
+        for method in DELAYS
+        if (own := results.limited(limit, method))
+    ]
+    return rows(("limit", "method", *MEASURED), lines) if lines else NONE_YET
+
+
+def rnd_table(results: StudyResults) -> str:
+    """Write the methods with RND on two tasks."""
+    lines = [
+        (task, name_of(method), *measured(task, own))
+        for task in FIRST
+        for method in RND_METHODS
+        if (own := results.runs(task, method, bonus="rnd"))
+    ]
+    return rows(("task", "method", *MEASURED), lines) if lines else NONE_YET
+
+
+def pairs(results: StudyResults) -> str:
+    """Write the probability of improvement of every pair of methods, that with the higher interquartile mean first."""
+    lines = []
+    for pair in combinations(results.overall, 2):
+        chance = results.improvement(*pair)
+        lines.append(
+            (*map(name_of, pair), _span((chance.value, chance.low, chance.high), 2), _sure(chance.low, chance.high))
+        )
+    return rows(("method", "over", "probability of improvement", "better"), lines)
+
+
+def measured(task: str, runs: Sequence[Figures]) -> tuple[str, ...]:
+    """Write the measures of one cell: the mean over seeds and its interval."""
+    late = sum(run["solved_step"] is None for run in runs)
+    never = f" ({late} never)" if late else ""
+    return (
+        f"{len(runs)}",
+        _mean(shares(runs) * 100, 0, "%"),
+        "too few seeds" if len(runs) < 3 else "yes" if is_solved(runs) else "no",
+        f"{_mean(solved_steps(runs) / 1e6, 2)}{never}",
+        _mean(over_fewest(task, runs), 1, "×"),
+        _mean(scores(task, runs), 2),
+    )
+
+
+def _mean(values: np.ndarray, digits: int, unit: str = "") -> str:
+    if len(values) < 2:
+        return f"{values[0]:.{digits}f}{unit}"
+    return _span((values.mean(), *bootstrap_interval(values)), digits, unit)
+
+
+def _span(numbers: Sequence[float | np.ndarray], digits: int, unit: str = "") -> str:
+    mean, low, high = (f"{float(number):.{digits}f}{unit}" for number in numbers)
+    return f"{mean} [{low}, {high}]"
+
+
+def _sure(low: float, high: float) -> str:
+    return "yes" if low > 0.5 else "worse" if high < 0.5 else "not told"

@@ -1,0 +1,173 @@
+""" "Which method when": ten lines from the evidence of the arena, or what is not known yet."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from payback_lab.experiments.arena.chosen import FIRST, SEEDS, tuning_shares
+from payback_lab.experiments.arena.config import METHODS
+from payback_lab.experiments.arena.measures import is_solved, over_fewest, scores, solved_steps
+from payback_lab.experiments.arena.results import StudyResults
+from payback_lab.experiments.arena.study import DELAYS, OWN_LIMIT, RND_METHODS, SWEPT, SWEPT_LIMITS
+from payback_lab.report.charts.arena import name_of
+
+OURS = "grm-30"
+GRM = ("grm-10", "grm-30")
+INVARIANT = ("pbim", *GRM)
+"""Methods whose guarantee holds from the first step of training on."""
+
+
+def lines(results: StudyResults) -> list[str]:
+    """Return the ten lines."""
+    told: tuple[Callable[[StudyResults], str], ...] = (
+        best_overall,
+        where_grm_is_best,
+        where_grm_is_not,
+        without_a_bonus,
+        raw_bonus,
+        soonest,
+        guaranteed,
+        long_episodes,
+        another_bonus,
+        sensitive_to_alpha,
+    )
+    return [line(results) for line in told]
+
+
+def best_overall(results: StudyResults) -> str:
+    """Say who has the highest interquartile mean, and whom no interval tells from it."""
+    if not _enough(results, results.compared):
+        return _unknown("Over all tasks", f"a comparison needs {SEEDS} seeds of every method on a task")
+    best = next(iter(results.overall))
+    alike = [m for m in METHODS if m != best and not results.is_better(best, m)]
+    also = f"; no interval tells it from {_list(alike)}" if alike else ", better than every other method"
+    value = results.overall[best]
+    span = f"{value.value:.2f} [{value.low:.2f}, {value.high:.2f}]"
+    return f"**Over all {len(results.compared)} tasks**: {name_of(best)}, interquartile mean score {span}{also}."
+
+
+def where_grm_is_best(results: StudyResults) -> str:
+    """Name the tasks on which no method is told to be better than GRM."""
+    tasks = _known_tasks(results)
+    if not tasks:
+        return _unknown("Where GRM is the best choice", "no task has three seeds of every method")
+    there = [task for task in tasks if _best(results, task) in GRM]
+    said = ", ".join(f"{task} ({name_of(_best(results, task))})" for task in there) or "on none of these tasks"
+    return f"**Where GRM has the best mean score**: {said}."
+
+
+def where_grm_is_not(results: StudyResults) -> str:
+    """Name the tasks on which another method has the best mean score, and whether an interval tells it."""
+    tasks = _known_tasks(results)
+    if not tasks:
+        return _unknown("Where GRM is not, and what is", "no task has three seeds of every method")
+    said = []
+    for task in tasks:
+        best = _best(results, task)
+        if best not in GRM:
+            sure = results.is_better(best, OURS, [task])
+            how = "better than" if sure else "which no interval tells from"
+            said.append(f"{task} ({name_of(best)}, {how} {name_of(OURS)})")
+    return f"**Where another method has**: {'; '.join(said) or 'on none of these tasks'}."
+
+
+def without_a_bonus(results: StudyResults) -> str:
+    """Say where no bonus is needed."""
+    return _solved_where(results, "none", "Solved without a bonus")
+
+
+def raw_bonus(results: StudyResults) -> str:
+    """Say where the raw bonus solves the task, and how far from the fewest steps it ends there."""
+    return _solved_where(results, "im", "Solved with the raw bonus")
+
+
+def soonest(results: StudyResults) -> str:
+    """Say who solves each task first."""
+    said = []
+    for task in _known_tasks(results):
+        steps = {m: float(solved_steps(own).mean()) for m in METHODS if is_solved(own := results.runs(task, m))}
+        if steps:
+            first = min(steps, key=lambda method: steps[method])
+            said.append(f"{task}: {name_of(first)} ({steps[first] / 1e6:.2f} M steps)")
+    return f"**Soonest**: {'; '.join(said)}." if said else _unknown("Soonest", "no task is solved by three seeds yet")
+
+
+def guaranteed(results: StudyResults) -> str:
+    """Say what the best method with a guarantee from the first step on costs against the best of all."""
+    if not _enough(results, results.compared):
+        return _unknown("What the guarantee costs", "there are too few seeds")
+    best = next(iter(results.overall))
+    own = next(method for method in results.overall if method in INVARIANT)
+    if own == best:
+        return f"**What the guarantee costs**: nothing here, because {name_of(own)} is the best of all."
+    chance = results.improvement(best, own)
+    span = f"{chance.value:.2f} [{chance.low:.2f}, {chance.high:.2f}]"
+    return f"**What the guarantee costs**: {name_of(best)} beats {name_of(own)} with probability {span}."
+
+
+def long_episodes(results: StudyResults) -> str:
+    """Say whether GRM fails in long episodes, and which D is best at either limit."""
+    longest = SWEPT_LIMITS[-1]
+    at = {limit: {d: results.limited(limit, d) for d in DELAYS} for limit in (OWN_LIMIT, longest)}
+    if any(len(own) < SEEDS for cells in at.values() for own in cells.values()):
+        return _unknown("Long episodes", f"the sweep of the time limit needs {SEEDS} seeds of every D")
+    solved = {limit: [d for d in DELAYS if is_solved(cells[d])] for limit, cells in at.items()}
+    best = {limit: max(DELAYS, key=lambda d: scores(SWEPT, cells[d]).mean()) for limit, cells in at.items()}
+    fails = bool(solved[OWN_LIMIT]) and not solved[longest]
+    return (
+        f"**Long episodes**: GRM {'fails' if fails else 'does not fail'} at {longest:,} steps; the best there is "
+        f"{name_of(best[longest])}, at {OWN_LIMIT:,} steps {name_of(best[OWN_LIMIT])}."
+    )
+
+
+def another_bonus(results: StudyResults) -> str:
+    """Say who is best with RND."""
+    own = {m: [scores(t, results.runs(t, m, bonus="rnd")) for t in FIRST] for m in RND_METHODS}
+    if any(len(values) < SEEDS for tasks in own.values() for values in tasks):
+        return _unknown("With RND", f"{SEEDS} seeds of its six methods on two tasks are needed")
+    means = {method: float(np.mean([values.mean() for values in tasks])) for method, tasks in own.items()}
+    best = max(means, key=lambda method: means[method])
+    return f"**With RND**: {name_of(best)}, mean score {means[best]:.2f}; {name_of(OURS)} has {means[OURS]:.2f}."
+
+
+def sensitive_to_alpha(results: StudyResults) -> str:
+    """Say whose learning depends most, and least, on α."""
+    shares = {m: tuning_shares(results.finished, m) for m in METHODS if m != "none"}
+    ranges = {m: max(own.values()) - min(own.values()) for m, own in shares.items() if len(own) == 3}
+    if len(ranges) < 2:
+        return _unknown("How much α matters", "too few of the tuning runs are in")
+    order = sorted(ranges, key=lambda method: ranges[method])
+    said = [f"{name_of(method)} ({ranges[method]:.2f})" for method in (order[0], order[-1])]
+    return f"**How much α matters**, range of the mean share solved over α: least for {said[0]}, most for {said[1]}."
+
+
+def _solved_where(results: StudyResults, method: str, heading: str) -> str:
+    tasks = [task for task in results.tasks if len(results.runs(task, method)) >= SEEDS]
+    if not tasks:
+        return _unknown(heading, "there are too few seeds")
+    there = [
+        f"{task} ({over_fewest(task, own).mean():.1f} times the fewest steps)"
+        for task in tasks
+        if is_solved(own := results.runs(task, method))
+    ]
+    return f"**{heading}**: {', '.join(there) or 'none'} of {len(tasks)} tasks."
+
+
+def _known_tasks(results: StudyResults) -> list[str]:
+    return [task for task in results.compared if _enough(results, [task])]
+
+
+def _enough(results: StudyResults, tasks: Sequence[str]) -> bool:
+    return bool(tasks) and results.seeds(tasks)[0] >= SEEDS
+
+
+def _best(results: StudyResults, task: str) -> str:
+    return max(METHODS, key=lambda method: float(results.scores(method, [task])[0].mean()))
+
+
+def _list(methods: Sequence[str]) -> str:
+    return ", ".join(map(name_of, methods))
+
+
+def _unknown(heading: str, why: str) -> str:
+    return f"**{heading}**: not known yet, because {why}."
