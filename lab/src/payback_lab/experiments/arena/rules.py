@@ -89,8 +89,8 @@ def long_episodes_fail(
     evidence: Evidence, measure: Measure, own: Sequence[Cell], longest: Sequence[Cell], expected: bool
 ) -> Decision:
     """Decide whether at the longest limit no D is solved while at the task's own some D is."""
-    some, none = (any(is_solved(runs_of(evidence, cell)) for cell in cells) for cells in (own, longest))
-    return said(evidence, measure, (*own, *longest)), _if((some and not none) == expected)
+    at_own, at_longest = (any(is_solved(runs_of(evidence, cell)) for cell in cells) for cells in (own, longest))
+    return said(evidence, measure, (*own, *longest)), _if((at_own and not at_longest) == expected)
 
 
 @rule
