@@ -48,5 +48,5 @@ def _row(experiment: Experiment, ablation: str | None, out: Path, summaries: Pat
     costs = {str(i): experiment.cost(batch) for i, batch in enumerate(experiment.batches(left))}
     time = duration(seconds_left(costs, {}, 0.0, cores())) if left else "–"
     more = f" ({damaged} damaged)" if damaged else ""
-    time += ", then more is planned" if experiment.later else ""
+    time += ", then more" if experiment.later else ""
     return (*name, str(len(runs) - len(left)), f"{len(left)}{more}", time)
