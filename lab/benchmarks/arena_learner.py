@@ -1,8 +1,8 @@
 """The arena's learner beside the paper's: steps per second as ratios, measured side by side in one process on one core.
 
-    python benchmarks/arena_learner.py            the table; --check fails when two critics run below 70 %
-    python benchmarks/arena_learner.py --peer     also a plain PPO-RNN in the way of purejaxrl, on this engine and, if
-                                                  navix is installed, on its DoorKey 8×8 (other limit and starts)
+    python lab/benchmarks/arena_learner.py         the table; --check fails when two critics run below 70 %
+    python lab/benchmarks/arena_learner.py --peer  also a plain PPO-RNN in the way of purejaxrl, on this engine and, if
+                                                   navix is installed, on its DoorKey 8×8 (other limit and starts)
 
 All train on DoorKey 8×8 with the paper's PPO (16 environments, rollouts of 128, four epochs). The first rows have the
 paper's environment, so that the ratio is the learner's; the rows "engine" have the same grid in the general MiniGrid
