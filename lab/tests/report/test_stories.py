@@ -58,6 +58,13 @@ def test_a_conclusion_needs_its_premise() -> None:
     assert "a bonus that is repaid learns" not in told(changed(reach, "im", settled_step=5000))
 
 
+def test_the_grid_with_the_most_seeds_is_told_of() -> None:
+    reach = SUMMARIES["reach"]
+    groups = [replace(group, runs=[run for run in group.runs if run["seed"] == 0]) for group in reach.groups]
+    assert "On the 11×11 grid" in told(reach)
+    assert "On the 10×10 grid" in told(replace(reach, groups=tuple(groups)))  # the smallest of those with one seed
+
+
 def test_an_experiment_without_a_story_is_told_plainly(summary: Summary) -> None:
     assert told(summary) == "24 runs of 8 schemes at 1 setting."
     one = replace(summary, groups=(replace(summary.groups[0], runs=summary.groups[0].runs[:1]),))

@@ -16,12 +16,14 @@ def size(group: Group) -> int:
 
 
 def telling(summary: Summary) -> Group | None:
-    """Return the smallest grid on which all methods were run, no bonus learns in no seed and GRM in every one."""
-    for group in sorted(plain_groups(summary), key=size):
-        none, raw, repaid = ([run[LEARNT] is not None for run in runs([group], scheme)] for scheme in METHODS)
-        if none and raw and repaid and all(repaid) and not any(none):
-            return group
-    return None
+    """Return the grid with the most seeds, then the smallest, where no bonus learns in no seed and GRM in every one."""
+    found: list[tuple[int, int, Group]] = []
+    for group in plain_groups(summary):
+        learnt = [[run[LEARNT] is not None for run in runs([group], scheme)] for scheme in METHODS]
+        none, _, repaid = learnt
+        if all(learnt) and all(repaid) and not any(none):
+            found.append((-min(map(len, learnt)), size(group), group))
+    return min(found, key=lambda one: one[:2])[2] if found else None
 
 
 def who_learns(summary: Summary) -> str | None:
