@@ -40,7 +40,12 @@ def test_gamma_outside_0_1(taker: str, gamma: Any):
 @pytest.mark.parametrize("taker", GAMMA_TAKERS)
 @pytest.mark.parametrize("gamma", [1, 1.0, 0.5, np.float32(0.5), np.float64(1)])
 def test_gamma_within(taker: str, gamma: Any):
-    GAMMA_TAKERS[taker](gamma)
+    made = GAMMA_TAKERS[taker](gamma)
+    if taker in OF_EPISODES:
+        assert np.isfinite(made).all()
+    else:
+        assert made.gamma == float(gamma)
+        assert type(made.gamma) is float
 
 
 @pytest.mark.parametrize("delay", [-1, 1.5, 2.0, float("nan"), "3", None, True, np.float64(4)])
