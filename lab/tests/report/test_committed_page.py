@@ -77,7 +77,9 @@ def test_a_claim_leads_to_its_rules(page) -> None:
     rule = page.locator(link.get_attribute("href"))
     assert rule.is_visible()
     text = rule.inner_text()
-    assert page.locator("#doorkey-claims").inner_text().count(text) == 1  # said once
+    assert (
+        page.locator("#doorkey-claims").inner_text().count(text) == 1
+    )  # a shared rule stands on the page without repetition
 
 
 def test_a_link_from_outside_unfolds_what_it_names(opened, report: Path) -> None:

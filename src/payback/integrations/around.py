@@ -43,7 +43,7 @@ class Around:
             self.left = 0
             warnings.warn(
                 f"{problem}: loans and repayments no longer cancel, so the bonus may change the optimal policy. Put it "
-                "inside the shaping, which belongs last; this is said once",
+                "inside the shaping, which belongs last; this warning is given once",
                 ShapingWarning,
                 stacklevel=4,
             )

@@ -58,8 +58,8 @@ class ShapeReward(RLlibCallback):
     `on_truncation="settle"` collects the debt at a time limit and marks the episode as terminated; "carry" leaves the
     debt to the bootstrapped value. Another γ than the algorithm's is refused when it is built; `strict=False` warns.
     `record` names a folder for the log of all steps that `payback audit` reads; each runner writes to a folder inside.
-    A sampled reward that is not the one that was paid is said once. `observe_debt` is refused: RLlib makes the next
-    observation ready for the module before it calls back.
+    A sampled reward that is not the one that was paid is warned of, the first time. `observe_debt` is refused: RLlib
+    makes the next observation ready for the module before it calls back.
     """
 
     def __init__(

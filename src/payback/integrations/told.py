@@ -73,7 +73,7 @@ def say_dropped(dropped: np.ndarray, steps: int, stacklevel: int) -> None:
         "that episode's bonus is not repaid and may change the optimal policy. If a time limit ends episodes, put it "
         "inside the shaping (Gymnasium and SB3: wrap TimeLimit first, then shape; TorchRL: StepCounter before "
         "ShapeReward, no max_frames_per_traj in the collector), so that the shaping sees the end. A second learn() "
-        "of SB3 resets too, once. `drops` goes on counting; this is said once",
+        "of SB3 resets too, once. `drops` goes on counting; this warning is given once",
         ShapingWarning,
         stacklevel=stacklevel,
     )

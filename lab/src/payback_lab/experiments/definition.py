@@ -32,11 +32,11 @@ class Definition:
 
     @property
     def later(self) -> str:
-        """Plan everything at once."""
+        """Return "", because everything is planned at once unless an experiment says otherwise."""
         return ""
 
     def informed(self, summaries: Path) -> Self:
-        """Plan the same whatever is committed."""
+        """Return the experiment itself: its plan does not depend on results unless it says otherwise."""
         return self
 
     def schemes(self, ablation: str | None) -> tuple[str, ...]:

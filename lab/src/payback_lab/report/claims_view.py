@@ -1,4 +1,4 @@
-"""The claims of an experiment as the page shows them: verdicts as a bar, small charts, rules said once."""
+"""The claims of an experiment as the page shows them: verdicts as a bar, small charts, shared rules in one list."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import get_args
 
 from payback_lab.claims.claim import Claim, Verdict
 from payback_lab.report.dots import Panel, panels_of_claim
-from payback_lab.report.rules_once import said_once
+from payback_lab.report.shared_rules import shared_rules
 
 WORDS = {"holds": ("holds", "hold"), "does not hold": ("does not", "do not"), "undecided": ("undecided", "undecided")}
 """Verdict → how one and how several are counted."""
@@ -52,7 +52,7 @@ class ClaimsView:
 
 def claims_view(claims: Sequence[Claim]) -> ClaimsView:
     """Prepare the claims; those about ablations, and questions of ours beside the paper's, are not counted."""
-    notes = said_once([claim.note for claim in claims])
+    notes = shared_rules([claim.note for claim in claims])
     shown = [
         ShownClaim(claim, slug(claim.verdict), panels_of_claim(claim.figures), own, rules)
         for claim, own, rules in zip(claims, notes.own, notes.shared, strict=True)

@@ -1,4 +1,4 @@
-"""What the notes of claims have in common, said once: a claim then points to it by number."""
+"""The rules that the notes of several claims repeat, taken out of them: a claim refers to its rules by number."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ class Notes:
     """Hold the rules that several claims share, and what each claim has of its own."""
 
     rules: tuple[str, ...]
-    """Said once, in the order in which they first occur; a claim names them by their place, from 1."""
+    """Without repetition, in the order in which they first occur; a claim refers to them by their place, from 1."""
     own: tuple[str, ...]
     """Claim by claim: what its note says that no other says."""
     shared: tuple[tuple[int, ...], ...]
     """Claim by claim: the numbers of the rules that its note repeats."""
 
 
-def said_once(notes: Sequence[str]) -> Notes:
+def shared_rules(notes: Sequence[str]) -> Notes:
     """Take out of the notes every sentence that stands in two of them or more; those that always go together are one.
 
-    >>> found = said_once(["Sooner. p: a test. P: pairs.", "In every seed. p: a test. P: pairs.", "Sooner."])
+    >>> found = shared_rules(["Sooner. p: a test. P: pairs.", "In every seed. p: a test. P: pairs.", "Sooner."])
     >>> found.rules, found.own, found.shared
     (('Sooner.', 'p: a test. P: pairs.'), ('', 'In every seed.', ''), ((1, 2), (2,), (1,)))
     """
