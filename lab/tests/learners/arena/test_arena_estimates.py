@@ -171,9 +171,9 @@ def check_hepo() -> None:
 
 
 def check_hepo_multiplier() -> None:
-    """Adam down the median of the latest eight gradients, not below −0.99."""
-    method, alpha, mean, square = method_of("hepo", CONFIG), 0.0, 0.0, 0.0
-    state, slopes = method.init(), []
+    """Adam down the median of the latest eight gradients, not below 0."""
+    method, alpha, mean, square = method_of("hepo", CONFIG), 0.5, 0.0, 0.0
+    state, slopes = method.init()._replace(multiplier=jnp.float32(0.5)), []
     gradient, after = jax.jit(lambda made: hepo.gradient(CONFIG, made)), jax.jit(method.after)
     for n in range(1, 12):
         made = rollout(4, acting=(0, 0, 1, 1), seed=n)
@@ -183,7 +183,7 @@ def check_hepo_multiplier() -> None:
         mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
         alpha -= 0.01 * mean / (1 - 0.9**n) / (np.sqrt(square / (1 - 0.999**n)) + 1e-8)
         np.testing.assert_allclose(state.multiplier, alpha, rtol=1e-3, atol=1e-6)
-    assert after(state, state._replace(multiplier=jnp.float32(-5)), made).multiplier == np.float32(-0.99)
+    assert after(state, state._replace(multiplier=jnp.float32(-5)), made).multiplier == 0
 
 
 CHECKS = [

@@ -1,6 +1,6 @@
 """HEPO (Lee et al. 2024): a policy π for R and F that must not be worse at the task than a policy π_F for F alone.
 
-    max_π J(π) + λJ_F(π)  subject to  J(π) ≥ J(π_F),      with a multiplier α ≥ −0.99
+    max_π J(π) + λJ_F(π)  subject to  J(π) ≥ J(π_F),      with a multiplier α ≥ 0
     A^π = A_E + λ/(1 + α)·A_I,      A^{π_F} = A_I
 
 One trunk, two policies, an extrinsic and an intrinsic critic for each. π acts in the first half of the environments,
@@ -9,11 +9,13 @@ advantages of that policy's critics; a critic learns from its own policy's steps
 
     gradient of α = mean over π's steps of A_E^{π_F} − mean over π_F's steps of A_E^π   ≈ 2(J(π) − J(π_F))
 
-the median of the last eight, clipped to ±1, by Adam with 0.01: α falls, and the bonus weighs more, while π is better.
+the median of the last eight, clipped to ±1, by Adam with 0.01: α rises, and the bonus weighs less, while π is worse.
 
-Readings. The formula and the numbers are those of the released code (its version with α ≥ −0.99); it normalises the
-advantages and trains two networks, here nothing is normalised, as for all other methods, and the trunk is one. α starts
-at 0, where the bonus has its own weight λ = 1.
+Readings. The formula and Adam's numbers are those of the released code; it normalises the advantages and trains two
+networks, here nothing is normalised, as for all other methods, and the trunk is one. α starts at 0, where the bonus has its
+own weight λ = 1, and stays at or above it, because the multiplier of a constraint J(π) ≥ J(π_F) is never negative: a
+constraint that holds is left out, it does not reward being broken. The released code lets α fall to −0.99, where the bonus
+weighs 100 times as much; docs/predictions.md says what came of it.
 """
 
 from functools import partial
@@ -28,8 +30,8 @@ from payback_lab.learners.arena.heads import Heads
 from payback_lab.learners.arena.method import Method
 from payback_lab.learners.arena.rollout import Collected, Control
 
-LEAST = -0.99
-"""The smallest multiplier: the bonus weighs at most 100 λ."""
+LEAST = 0.0
+"""The smallest multiplier: the bonus weighs at most λ."""
 LARGEST_GRADIENT = 1.0
 RECENT = 8
 """The multiplier's gradient is the median of so many."""
