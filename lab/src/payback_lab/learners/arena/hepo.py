@@ -12,10 +12,10 @@ advantages of that policy's critics; a critic learns from its own policy's steps
 the median of the last eight, clipped to ±1, by Adam with 0.01: α rises, and the bonus weighs less, while π is worse.
 
 Readings. The formula and Adam's numbers are those of the released code; it normalises the advantages and trains two
-networks, here nothing is normalised, as for all other methods, and the trunk is one. α starts at 0, where the bonus has its
-own weight λ = 1, and stays at or above it, because the multiplier of a constraint J(π) ≥ J(π_F) is never negative: a
-constraint that holds is left out, it does not reward being broken. The released code lets α fall to −0.99, where the bonus
-weighs 100 times as much; docs/predictions.md says what came of it.
+networks, here nothing is normalised, as for all other methods, and the trunk is one. α starts at 0, where the bonus has
+its own weight λ = 1, and stays at or above it, because the multiplier of a constraint J(π) ≥ J(π_F) is never negative:
+a constraint that holds is left out, it does not reward being broken. The released code lets α fall to −0.99, where the
+bonus weighs 100 times as much; docs/predictions.md says what came of it.
 """
 
 from functools import partial
