@@ -145,9 +145,17 @@ def all_finite(x: np.ndarray) -> bool:
 
     >>> all_finite(np.array([1e308, 1e308])), all_finite(np.array([np.inf, -np.inf]))
     (True, False)
+    >>> all_finite(np.full((2, 2), 1e200)), all_finite(np.array([[1.0, np.nan]]))
+    (True, False)
     """
     if x.ndim == 1 and x.size <= FEW and math.isfinite(sum_of(x)):
         return True  # a finite sum has finite terms; a sum that is not finite may have overflowed, so look at each
+    if x.ndim > 1 and x.dtype.char in "fd" and x.flags.c_contiguous:
+        # Σx² of a block, for the same reason, because it needs no block of booleans.
+        flat = x.reshape(-1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if math.isfinite(np.dot(flat, flat)):
+                return True
     return bool(np.count_nonzero(np.isfinite(x)) == x.size)
 
 
