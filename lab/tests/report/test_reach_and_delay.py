@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from payback_lab.claims.claim import Claim
+from payback_lab.claims.evidence import gather
+from payback_lab.experiments.delay.config import LAMBDAS
 from payback_lab.report import reach, store, which_delay
 from payback_lab.report.charts.reach import as_svg, reach_figure, speed_figure
 from payback_lab.report.charts.which_delay import NEVER, delay_figure, delay_points, felt_figure
@@ -58,15 +60,28 @@ def test_the_felt_share_is_drawn_for_every_lambda():
 def test_a_page_without_places_is_refused_and_nothing_is_lost(told):
     with pytest.raises(UserError, match="The page has no place for table of reach"):
         reach.filled("# A page", told["reach"])
-    with pytest.raises(UserError, match="The page has no place for table of delay"):
+    with pytest.raises(UserError, match="The page has no place for delays at a glance"):
         which_delay.filled("# A page", told)
 
 
 def test_a_page_without_runs_says_so(told):
-    marks = ("table of delay", "correlations of delay", "verdicts of delay", "verdicts of center")
+    marks = (
+        "delays at a glance",
+        "table of delay",
+        "correlations of delay",
+        "verdicts of delay",
+        "verdicts of center",
+    )
     page = which_delay.filled("".join(f"<!-- {mark} --><!-- end of {mark} -->" for mark in marks), {})
-    assert page.count("| not run |") == 26
+    assert page.count("not run |") == 26 + 4 * 6
     assert page.count("Nothing has been run yet") == 2
+
+
+def test_the_advice_is_what_was_measured(told):
+    """README, docs/which-delay.md, docs/howto/choose.md and docs/understand/felt.md say so in words."""
+    evidence = gather(store.results_of(told["delay"].groups), "delay")
+    found = {lam: which_delay.soonest(evidence, lam) for lam in LAMBDAS}
+    assert found == {0.95: "grm-30", 0.8: "grm-30", 0.99: "grm-100", 1.0: None}
 
 
 def means(*verdicts: str, note: str = "") -> list[Claim]:

@@ -7,7 +7,7 @@ import numpy as np
 from payback_lab.claims.claim import Claim, Verdict
 from payback_lab.claims.evidence import Cell, Evidence, gather
 from payback_lab.experiments.delay.claims import ALL
-from payback_lab.experiments.delay.config import LAMBDAS, setting
+from payback_lab.experiments.delay.config import LAMBDAS, SCHEMES, setting
 from payback_lab.experiments.delay.felt import NAMES
 from payback_lab.experiments.delay.ordering import (
     correlated,
@@ -31,11 +31,30 @@ def filled(page: str, summaries: Mapping[str, Summary]) -> str:
     """Return the page with the results in their places; what has not been run is said to be missing."""
     summary = summaries.get("delay")
     evidence = gather(results_of(summary.groups), "delay") if summary else Evidence({})
+    page = placed(page, "delays at a glance", glance(evidence))
     page = placed(page, "table of delay", cells_table(evidence))
     page = placed(page, "correlations of delay", correlations_table(evidence))
     page = placed(page, "verdicts of delay", verdicts(summary.claims if summary else ()))
     decided = [claim for name in CENTERS if name in summaries for claim in summaries[name].claims]
     return placed(page, "verdicts of center", f"{default_mean(decided)}\n\n{verdicts(tuple(decided))}")
+
+
+def soonest(evidence: Evidence, lam: float) -> str | None:
+    """Return the matching that learns soonest at a λ, by its median seed; None where none learns."""
+    there = [(setting(lam), scheme) for scheme in SCHEMES if (setting(lam), scheme) in evidence.cells]
+    medians = {scheme: middle(steps) for (_, scheme), steps in zip(there, outcomes(evidence, there), strict=True)}
+    learning = {scheme: step for scheme, step in medians.items() if np.isfinite(step)}
+    return min(learning, key=lambda scheme: learning[scheme]) if learning else None
+
+
+def glance(evidence: Evidence) -> str:
+    """Write when each matching learns at each λ, the soonest of a λ in bold."""
+    lines = []
+    for lam in sorted(LAMBDAS):
+        said = {scheme: _outcome(evidence, (setting(lam), scheme))[1] for scheme in SCHEMES}
+        best = soonest(evidence, lam)
+        lines.append((f"{lam:g}", *(f"**{text}**" if scheme == best else text for scheme, text in said.items())))
+    return rows(("λ", *map(title, SCHEMES)), lines)
 
 
 def cells_table(evidence: Evidence) -> str:
