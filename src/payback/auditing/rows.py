@@ -106,7 +106,7 @@ def grouping(ids: np.ndarray) -> np.ndarray | None:
         return None
     # Most logs hold the environments in the same order at every step: then no sorting is needed.
     again = np.flatnonzero(ids[1:] == ids[0])
-    B = int(again[0]) + 1
+    B = int(again[0]) + 1 if len(again) else len(ids)
     if len(ids) % B == 0 and len(np.unique(ids[:B])) == B and (ids.reshape(-1, B) == ids[:B]).all():
         return np.arange(len(ids)).reshape(-1, B).T.reshape(-1)
     return np.argsort(ids, kind="stable")
