@@ -89,7 +89,3 @@ def _check(asked: argparse.Namespace) -> int:
     from payback.check import command
 
     return command.run(asked.target, asked.gamma, asked.effort)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -207,3 +207,12 @@ def test_bad_input_gets_a_sentence(arguments, message) -> None:
         audit(*arguments, GAMMA)  # pyright: ignore[reportCallIssue]
     with pytest.raises(ValueError, match="gamma must lie"):
         audit([0.0], [True], 1.5)
+
+
+def test_a_log_whose_first_environment_comes_once():
+    """Rows of several environments in turn, of which the first has a single row."""
+    shaped, dones = [0.0, 1.0, 1.0, 0.0, -2.0, -2.0], [True, False, False, True, True, True]
+    found = audit(shaped, dones, gamma=0.5, environments=[3, 0, 1, 2, 0, 1])
+    assert found.ok
+    assert found.episodes.environment.tolist() == [0, 1, 2, 3]
+    assert found.episodes.length.tolist() == [2, 2, 1, 1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from payback.auditing.cause import Cause
 from payback.auditing.examine import TOLERANCE, examine
 from payback.auditing.found import Audit, Episodes, Leak
-from payback.auditing.rows import Log, Table
+from payback.auditing.rows import Log, Table, refuse_shapes
 
 __all__ = ["TOLERANCE", "Audit", "Cause", "Episodes", "Leak", "audit"]
 
@@ -62,11 +61,8 @@ def audit(
         "valid": valid,
     }
     table = flat_columns("audit", {name: np.asarray(x) for name, x in columns.items() if x is not None})
-
-    def read() -> Iterator[tuple[int, Table]]:
-        yield 0, table
-
-    return examine(Log("audit", read), gamma, tolerance=tolerance, worst=worst, carry=read_on_truncation(on_truncation))
+    log, carry = Log("audit", lambda: iter([(0, table)])), read_on_truncation(on_truncation)
+    return examine(log, gamma, tolerance=tolerance, worst=worst, carry=carry)
 
 
 def read_on_truncation(value: str) -> bool:
@@ -83,14 +79,7 @@ def flat_columns(name: str, table: Table) -> Table:
     """
     table = {ours: _without_last_axes(column) for ours, column in table.items()}
     shape = table["shaped"].shape
-    for ours, column in table.items():
-        if column.shape != shape:
-            called = ARGUMENTS.get(ours, ours)
-            raise ValueError(f"{name}: {called} has shape {column.shape}, shaped has {shape}; they must agree")
-        if column.dtype.kind not in "fiub" and ours != "environment":
-            raise ValueError(f"{name}: {ARGUMENTS.get(ours, ours)} holds {column.dtype}, not numbers")
-    if len(shape) not in (1, 2):
-        raise ValueError(f"{name}: shaped has shape {shape}; give (rows,) or (steps, environments)")
+    refuse_shapes(name, {ARGUMENTS.get(ours, ours): (x.shape, x.dtype) for ours, x in table.items()}, shape)
     if len(shape) == 2 and "environment" not in table:
         environments: int = shape[1]
         table["environment"] = np.broadcast_to(np.arange(environments), shape)

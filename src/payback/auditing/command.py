@@ -14,8 +14,8 @@ from payback.auditing.examine import rows_of
 from payback.auditing.found import Audit
 from payback.auditing.log_file import Columns, audit_file, open_log
 from payback.auditing.page import page
-from payback.auditing.rows import plain
 from payback.auditing.summary import cause_lines, summary
+from payback.core.arrays import plain
 
 HEADER = ("environment", "episode", "step", "leak", "relative", "looks like")
 

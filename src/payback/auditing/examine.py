@@ -14,8 +14,9 @@ from payback.auditing.fitting_gamma import fitting_gamma
 from payback.auditing.found import BROKEN, Audit, Episodes, Leak
 from payback.auditing.interleaved import refuse_interleaved
 from payback.auditing.resolution import resolution_of
-from payback.auditing.rows import Batch, Log, Table, batches, plain, run_starts
+from payback.auditing.rows import Batch, Log, Table, batches, run_starts
 from payback.auditing.scan import Scan
+from payback.core.arrays import plain
 from payback.core.validate import read_gamma
 
 TOLERANCE = 1e-5

@@ -30,7 +30,8 @@ HEADER = ("environment", "episode", "step", "steps", "leak", "relative", "looks 
 
 def page(audit: Audit, name: str, episode: Columns | None, title: str) -> str:
     """Return the audit as one HTML page without anything to load; `episode` is the one whose ledger is drawn."""
-    verdict = "keeps the law" if audit.ok else "breaks the law" if _breaks(audit) else "cannot be judged"
+    breaks = audit.broken or audit.invalid_rows_paid
+    verdict = "keeps the law" if audit.ok else "breaks the law" if breaks else "cannot be judged"
     facts = "".join(f"<li>{html.escape(fact)}</li>" for fact in summary(audit))
     causes = "".join(f"<li>{html.escape(line.strip())}</li>" for line in cause_lines(audit))
     return (
@@ -45,10 +46,6 @@ def page(audit: Audit, name: str, episode: Columns | None, title: str) -> str:
         + (_ledger(episode, audit.gamma, title) if episode is not None else "")
         + "</body></html>\n"
     )
-
-
-def _breaks(audit: Audit) -> bool:
-    return bool(audit.broken or audit.invalid_rows_paid)
 
 
 def _table(audit: Audit) -> str:

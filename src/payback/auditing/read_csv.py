@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -24,34 +25,31 @@ def read_csv(path: Path, choose: Callable[[list[str]], dict[str, str]]) -> Itera
         lines = _lines(path, csv.reader(file))
         header = next(lines, list[str]())
         chosen = choose(header)
-        rows: list[list[str]] = []
         row, texts = 0, False
-        for line in lines:
-            if len(line) != len(header):
-                raise ValueError(
-                    f"{path}: row {row + len(rows)} has {len(line)} fields, the header {len(header)}; no row is skipped"
-                )
-            rows.append(line)
-            if len(rows) == ROWS:
-                table = _parsed(path, row, header, chosen, rows, texts)
-                texts = _ids_are_texts(path, row, table, texts)
-                yield row, table
-                row, rows = row + len(rows), []
-        if rows:
+        while rows := list(islice(lines, ROWS)):
             table = _parsed(path, row, header, chosen, rows, texts)
-            _ids_are_texts(path, row, table, texts)
+            texts = _ids_are_texts(path, row, table, texts)
             yield row, table
+            row += len(rows)
 
 
 def _lines(path: Path, reader: Any) -> Iterator[list[str]]:
-    """Yield the lines' fields; what the csv module refuses, such as a field of 131,072 characters, is one sentence."""
-    while True:
+    """Yield the header's fields, then each row's, of which there must be as many.
+
+    What the csv module refuses, such as a field of 131,072 characters, is one sentence.
+    """
+    width: int | None = None
+    for row in count(-1):
         try:
-            yield next(reader)
+            line: list[str] = next(reader)
         except StopIteration:
             return
         except (csv.Error, UnicodeDecodeError) as error:
             raise ValueError(f"{path}: line {reader.line_num + 1} cannot be read as CSV: {error}") from None
+        width = len(line) if width is None else width
+        if len(line) != width:
+            raise ValueError(f"{path}: row {row} has {len(line)} fields, the header {width}; no row is skipped")
+        yield line
 
 
 def _ids_are_texts(path: Path, row: int, table: Table, before: bool) -> bool:

@@ -13,7 +13,7 @@ from typing import IO
 import numpy as np
 
 from payback.auditing.environment_ids import LONGEST
-from payback.auditing.rows import Table
+from payback.auditing.rows import Table, refuse_shapes
 
 ROWS = 1 << 20
 WHOLE = 1 << 28
@@ -63,13 +63,7 @@ def _batches(path: Path, arrays: dict[str, _Array]) -> Iterator[tuple[int, Table
     gamma = None
     if "gamma" in arrays and math.prod(arrays["gamma"].shape) == 1:
         gamma = arrays.pop("gamma").rows(0, 1)
-    for ours, array in arrays.items():
-        if array.shape != shape:
-            raise ValueError(f"{path}: {ours} has shape {array.shape}, shaped has {shape}; they must agree")
-        if array.dtype.kind not in "fiub" and ours != "environment":
-            raise ValueError(f"{path}: {ours} holds {array.dtype}, not numbers")
-    if len(shape) not in (1, 2):
-        raise ValueError(f"{path}: shaped has shape {shape}; give (rows,) or (steps, environments)")
+    refuse_shapes(str(path), {ours: (array.shape, array.dtype) for ours, array in arrays.items()}, shape)
     total = math.prod(shape)
     for row in range(0, total, ROWS):
         count = min(ROWS, total - row)

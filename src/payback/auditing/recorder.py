@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -145,9 +144,7 @@ class Recorder:
     def __enter__(self) -> Recorder:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _begin(self, *given: Any) -> dict[str, np.ndarray]:

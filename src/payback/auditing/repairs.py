@@ -61,10 +61,7 @@ def _late_reset(evidence: Evidence) -> Supposition:
         return e.leak - first + float(np.float64(evidence.gamma) ** len(e.shaped)) * e.paid_after
 
     shares = _shares(evidence, [left(e) for e in evidence.episodes])
-    known = np.isfinite(shares)
-    return Supposition(
-        Cause.LATE_RESET, np.where(known, shares, np.median(shares[known]) if known.any() else 1.0), step=0
-    )
+    return Supposition(Cause.LATE_RESET, with_median(shares), step=0)
 
 
 def _last_reward_kept(evidence: Evidence) -> Supposition:
@@ -113,6 +110,12 @@ def _wrong_gamma(evidence: Evidence) -> Supposition:
     )
     numbers = f"γ = {gamma:.6g}, not {evidence.gamma:.6g}"
     return Supposition(Cause.WRONG_GAMMA, after / np.maximum(before, 1e-300), numbers, None, FITTED)
+
+
+def with_median(shares: np.ndarray) -> np.ndarray:
+    """Return the shares with the median of those that are known in the place of the others, 1 where none is known."""
+    known = np.isfinite(shares)
+    return np.where(known, shares, np.median(shares[known]) if known.any() else 1.0)
 
 
 def _weighted_median(values: np.ndarray, weights: np.ndarray) -> float:

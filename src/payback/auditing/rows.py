@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from payback.core.arrays import plain
+
 Table = dict[str, np.ndarray]
 """Columns by our names: shaped, done, and where the log has them environment, reward, lent, truncated, valid, step and
 gamma. All are one-dimensional and of one length."""
@@ -106,15 +108,21 @@ def grouping(ids: np.ndarray) -> np.ndarray | None:
         return None
     # Most logs hold the environments in the same order at every step: then no sorting is needed.
     again = np.flatnonzero(ids[1:] == ids[0])
-    B = int(again[0]) + 1
+    B = int(again[0]) + 1 if len(again) else len(ids)
     if len(ids) % B == 0 and len(np.unique(ids[:B])) == B and (ids.reshape(-1, B) == ids[:B]).all():
         return np.arange(len(ids)).reshape(-1, B).T.reshape(-1)
     return np.argsort(ids, kind="stable")
 
 
-def plain(key: Any) -> Any:
-    """Return an environment's id as Python's own number or text."""
-    return key.item() if hasattr(key, "item") else key
+def refuse_shapes(log: str, columns: dict[str, tuple[tuple[int, ...], np.dtype]], shape: tuple[int, ...]) -> None:
+    """Refuse columns that have not the `shape` of `shaped`, or hold no numbers; ids of environments may be texts."""
+    for name, (found, dtype) in columns.items():
+        if found != shape:
+            raise ValueError(f"{log}: {name} has shape {found}, shaped has {shape}; they must agree")
+        if dtype.kind not in "fiub" and name not in ("environment", "environments"):
+            raise ValueError(f"{log}: {name} holds {dtype}, not numbers")
+    if len(shape) not in (1, 2):
+        raise ValueError(f"{log}: shaped has shape {shape}; give (rows,) or (steps, environments)")
 
 
 def _flags(log: Log, row: int, name: str, column: np.ndarray) -> np.ndarray:

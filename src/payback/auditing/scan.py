@@ -10,8 +10,9 @@ import numpy as np
 from payback.auditing.discounted_sums import segment_sums
 from payback.auditing.found import BROKEN, KEPT, UNJUDGED, Episodes
 from payback.auditing.resolution import Resolution
-from payback.auditing.rows import Batch, merged, not_finite, plain, run_starts
+from payback.auditing.rows import Batch, merged, not_finite, run_starts
 from payback.auditing.settled_end import TAIL, Fit, settles
+from payback.core.arrays import plain
 
 BLOCK = 16
 """Rows between two looks at the debt of a long episode: an estimate of a rounding error needs no more."""
@@ -40,18 +41,6 @@ class _Open(NamedTuple):
     """Σ_t γ^(now−t) |F'_t|: the payments, the latest counting most."""
     tail: tuple[np.ndarray, np.ndarray] | None = None
     """The last payments and bonuses, where the log has the bonus."""
-
-
-class _Segments(NamedTuple):
-    """The pieces of a batch: whole episodes, and parts of those that reach into other batches."""
-
-    start: np.ndarray
-    """Row of the batch at which it begins."""
-    first: np.ndarray
-    length: np.ndarray
-    leak: np.ndarray
-    size: np.ndarray
-    verdict: np.ndarray
 
 
 class Scan:
@@ -94,25 +83,34 @@ class Scan:
             raise ValueError(not_finite(batch, starts, leak))
         length = np.diff(starts, append=n)
         verdict = np.where(np.abs(leak) <= self._allowed(size, length), KEPT, BROKEN).astype(np.int8)
-        segments = _Segments(starts, starts.copy(), length, leak, size, verdict)
+        last = np.append(starts[1:], n) - 1
+        truncated = np.zeros(len(starts), dtype=bool) if batch.truncated is None else batch.truncated[last]
+        # Whole episodes, and parts of those that reach into other batches.
+        segments = Episodes(batch.ids[starts], starts.copy(), length, leak, size, verdict, truncated)
         bounds = np.append(np.searchsorted(starts, runs), len(starts)).tolist()
         closed = batch.ends[np.append(runs[1:], n) - 1].tolist()
-        finished = [
-            self._feed_run(batch, segments, key, int(runs[k]), range(bounds[k], bounds[k + 1]), closed[k])
-            for k, key in enumerate(map(plain, batch.ids[runs]))
-        ]
-        self._keep(batch, segments, np.concatenate(finished), np.append(starts[1:], n) - 1)
+        finished = np.concatenate(
+            [
+                self._feed_run(batch, segments, starts, key, range(bounds[k], bounds[k + 1]), closed[k])
+                for k, key in enumerate(map(plain, batch.ids[runs]))
+            ]
+        )
+        found = Episodes(*(x[finished] for x in segments))
+        if self.carry:
+            self.carried += int(found.truncated.sum())
+            found = Episodes(*(x[~found.truncated] for x in found))
+        self.found.append(found)
         self.rows += n
 
     def _feed_run(
-        self, batch: Batch, segments: _Segments, key: Any, row: int, these: range, closed: bool
+        self, batch: Batch, segments: Episodes, starts: np.ndarray, key: Any, these: range, closed: bool
     ) -> np.ndarray:
-        """Take in one environment's segments, from `row` of the batch on; return those that are finished episodes."""
+        """Take in one environment's segments, which begin at `starts`; return those that are finished episodes."""
         was, last = self.open.get(key, _Open()), these[-1]
-        segments.first[these.start : these.stop] += was.rows - row
+        segments.first[these.start : these.stop] += was.rows - int(starts[these.start])
         now = _Open()
         for s in self._looked_at(was, these, closed, segments.length):
-            start = int(segments.start[s])
+            start = int(starts[s])
             rows, before = slice(start, start + int(segments.length[s])), was if s == these[0] else _Open()
             whole = before.age == 0 and (s < last or closed)
             if whole and self._shows_its_end(
@@ -127,17 +125,6 @@ class Scan:
         rows_seen = int(segments.first[last] + segments.length[last])
         self.open[key] = (_Open() if closed else now)._replace(rows=rows_seen)
         return np.arange(these.start, these.stop if closed else last)
-
-    def _keep(self, batch: Batch, segments: _Segments, finished: np.ndarray, last: np.ndarray) -> None:
-        """Add finished episodes to those found; `last` is each segment's last row."""
-        flags = batch.truncated
-        truncated = np.zeros(len(finished), dtype=bool) if flags is None else flags[last[finished]]
-        columns = [x[finished] for x in segments[1:]]
-        found = Episodes(batch.ids[segments.start[finished]], *columns, truncated)  # pyright: ignore[reportCallIssue]
-        if self.carry and truncated.any():
-            self.carried += int(truncated.sum())
-            found = Episodes(*(x[~truncated] for x in found))
-        self.found.append(found)
 
     def _looked_at(self, was: _Open, these: range, closed: bool, length: np.ndarray) -> list[int]:
         """Return the segments that need more than their sums: long ones, and those that reach into other batches."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from payback.auditing.cause import Cause
 from payback.auditing.evidence import Episode, Evidence
-from payback.auditing.repairs import SIGN, Supposition
+from payback.auditing.repairs import SIGN, Supposition, with_median
 from payback.auditing.signs_without_bonus import signs_without_bonus
 
 
@@ -74,10 +74,7 @@ def _never_reset(evidence: Evidence) -> Supposition:
         left = min(abs(weights @ off), abs(e.leak - stale.sum()), abs(e.leak - stale[:-1].sum()))
         return float(left / max(abs(e.leak), 1e-300))
 
-    shares = np.array([left(e) for e in evidence.episodes])
-    known = np.isfinite(shares)
-    fill = float(np.median(shares[known])) if known.any() else 1.0
-    return Supposition(Cause.NEVER_RESET, np.where(known, shares, fill), step=0)
+    return Supposition(Cause.NEVER_RESET, with_median(np.array([left(e) for e in evidence.episodes])), step=0)
 
 
 def _changed(evidence: Evidence) -> Supposition:

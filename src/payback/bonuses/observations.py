@@ -98,19 +98,20 @@ def _hashable(name: str, found: Any, k: int) -> Hashable:
 
 def flat_rows(name: str, obs: Any) -> np.ndarray:
     """Return a batch as (B, D) floats: the arrays of a Dict, sorted by name, flattened and concatenated."""
+    B, found = numbers_of(name, obs)
+    return np.concatenate([array.reshape(B, -1).astype(np.float64) for array in found], axis=1)
+
+
+def numbers_of(name: str, obs: Any) -> tuple[int, list[np.ndarray]]:
+    """Return the number of environments and the arrays of a batch; refuse text and all that is not real numbers."""
     B, found = as_leaves(name, obs)
     for place, array in found:
-        refuse_not_numbers(name, place, array)
-    return np.concatenate([array.reshape(B, -1).astype(np.float64) for _, array in found], axis=1)
-
-
-def refuse_not_numbers(name: str, place: str, array: np.ndarray) -> None:
-    """Refuse text and other arrays that are not real numbers."""
-    if array.dtype.kind not in "fiub":
-        raise TypeError(
-            f"{name} cannot read the observation{place} of type {array.dtype}: it takes numbers; "
-            'pass view=, a function that picks them, for instance view=lambda obs: obs["image"]'
-        )
+        if array.dtype.kind not in "fiub":
+            raise TypeError(
+                f"{name} cannot read the observation{place} of type {array.dtype}: it takes numbers; "
+                'pass view=, a function that picks them, for instance view=lambda obs: obs["image"]'
+            )
+    return B, [array for _, array in found]
 
 
 def valid_rows(info: Any, B: int) -> np.ndarray | None:
@@ -133,3 +134,12 @@ def rows_to_reset(name: str, where: Any) -> np.ndarray:
             f"got shape {mask.shape} of {mask.dtype}"
         )
     return mask
+
+
+def refuse_other_number(name: str, under_way: int, B: int) -> None:
+    """Refuse a batch of another number of environments than have an episode under way."""
+    if under_way != B:
+        raise ValueError(
+            f"{name} has episodes of {under_way} environments under way and was given {B}; "
+            f"call reset(np.ones({B}, dtype=bool)) to begin anew with {B}"
+        )

@@ -5,49 +5,33 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Hashable, Iterable, Mapping
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from payback.core.arrays import is_dict, is_list, is_tuple
+from payback.core.state_io import read_npz, write_npz
 
 FORMAT = 1
 
 
 def write(path: str | os.PathLike[str], kind: str, sizes: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
     """Write a bonus, whole or not at all. The path is used as given, with no suffix added."""
-    layout = {"format": FORMAT, "kind": kind, "sizes": dict(sizes)}
-    path = Path(path)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with open(partial, "wb") as file:
-            np.savez(file, allow_pickle=False, layout=np.array(json.dumps(layout)), **dict(arrays))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_npz(path, {"format": FORMAT, "kind": kind, "sizes": dict(sizes)}, arrays)
 
 
 def read(path: str | os.PathLike[str], kind: str, sizes: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Return the arrays that `write` was given, or say why they do not belong to this bonus."""
-    with open(path, "rb") as file:
-        try:
-            with np.load(file, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
-            layout = json.loads(str(arrays.pop("layout")))
-            found = layout["format"], layout["kind"], layout["sizes"]
-        except Exception as error:
-            raise ValueError(f"{path} is not a bonus that save wrote, or is damaged: {error}") from error
-    if found[0] != FORMAT:
-        raise ValueError(f"{path} holds a bonus of format {found[0]}, this version reads {FORMAT}")
-    if found[1] != kind:
-        raise ValueError(f"{path} holds the bonus {found[1]}, not {kind}; load it into a {found[1]}")
+    not_ours = f"{path} is not a bonus that save wrote, or is damaged"
+    (number, found, saved), arrays = read_npz(path, ("format", "kind", "sizes"), not_ours)
+    if number != FORMAT:
+        raise ValueError(f"{path} holds a bonus of format {number}, this version reads {FORMAT}")
+    if found != kind:
+        raise ValueError(f"{path} holds the bonus {found}, not {kind}; load it into a {found}")
     for name, size in json.loads(json.dumps(dict(sizes))).items():
-        if found[2].get(name) != size:
+        if saved.get(name) != size:
             raise ValueError(
-                f"{path} holds a {kind} with {name} = {found[2].get(name)}, this one has {name} = {size}; "
+                f"{path} holds a {kind} with {name} = {saved.get(name)}, this one has {name} = {size}; "
                 "make it with the sizes that it was saved with"
             )
     return arrays

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from payback.bonuses.observations import Key, row_keys, rows_to_reset
+from payback.bonuses.observations import Key, refuse_other_number, row_keys, rows_to_reset
 from payback.bonuses.saved import array_as_keys, keys_as_array
 
 
@@ -54,11 +54,7 @@ class Visits:
     def _tables(self, B: int) -> list[Counter[Hashable]]:
         if self._seen is None:
             self._seen = [Counter() for _ in range(B)]
-        if len(self._seen) != B:
-            raise ValueError(
-                f"{self._name} has episodes of {len(self._seen)} environments under way and was given {B}; "
-                f"call reset(np.ones({B}, dtype=bool)) to begin anew with {B}"
-            )
+        refuse_other_number(self._name, len(self._seen), B)
         return self._seen
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -29,10 +29,10 @@ from payback.check.short_streams import (
     wide_range_streams,
 )
 from payback.check.stream import Stream
-from payback.check.subject import Subject, falls_due_alone, subject_of
+from payback.check.subject import Subject, subject_of
 from payback.check.tried import Tried, with_stream
 from payback.core.arrays import Array
-from payback.core.transform import RewardTransform
+from payback.core.transform import Match, RewardTransform
 
 
 def check_on_all_streams(
@@ -50,7 +50,7 @@ def check_on_all_streams(
         _try_forms(trials, first, seed)
         for stream in batch_streams(seed, plan.batch_sizes):
             trials.hold(examine_batch, first, stream)
-    if falls_due_alone(transform):
+    if isinstance(transform, Match) and transform.falls_due_alone:
         trials.hold(check_falls_due, first, _one_loan(10 * LONG_ENOUGH if _still_owes(first) else LONG_ENOUGH))
     _try_long(trials, first, single, plan, seed)
     for k, stream in enumerate(random_streams(seed, plan.random)):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from payback.check.counterexample import hold
-from payback.check.finding import Finding
+from payback.check.finding import Finding, refuse_where
 from payback.check.laws import TINY, check_zero_sum, worth
 from payback.check.long_streams import long_streams
 from payback.check.plan import Plan
@@ -108,19 +108,20 @@ def _cut(stream: Stream) -> Iterator[Stream]:
 
 
 def _examine(box: BlackBox, stream: Stream) -> None:
-    rewards, size = stream.rewards[:, 0], float(np.abs(stream.rewards).max(initial=0))
-    may_overflow = box.precision.may_overflow(box.gamma, len(rewards) + 10, size)
+    N = len(stream.rewards)
+    may_overflow = box.precision.may_overflow(box.gamma, N + 10, stream.size)
     try:
         paid = box.pay(stream)
         if not np.isfinite(paid).all():
             if may_overflow:
                 return
-            t = int(np.argmin(np.isfinite(paid[:, 0])))
-            raise Finding("finite", "what is paid is not a finite number", stream, t, paid=paid[t, 0])
+            refuse_where(~np.isfinite(paid), "finite", "what is paid is not a finite number", stream, paid, None)
         check_zero_sum(box.gamma, box.epsilon, stream, paid, LAST)
-        for t in _places(len(rewards)):
+        for t in _places(N):
             _go_on_from(box, stream, t)
-        _asked_again(box, stream, paid)
+        again = box.pay(stream)
+        what = "asked again for the same rewards it pays something else: it remembers earlier episodes"
+        refuse_where(again != paid, "purity", what, stream, again, paid)
         _compare_precisions(box, stream, paid)
     except OverflowError:
         if not may_overflow:
@@ -141,12 +142,11 @@ def _go_on_from(box: BlackBox, stream: Stream, t: int) -> None:
     for episode, paid in zip(whole, found, strict=True):
         if np.isfinite(paid).all():
             check_zero_sum(box.gamma, box.epsilon, episode, paid, LAST)
-    lent = float(np.abs(rewards).max(initial=0))
     first, size = worth(box.gamma, ways[0], found[0][t:], LAST)
     for way, paid in zip(ways[1:], found[1:], strict=True):
         _causality(box, stream, t, (ways[0], found[0]), (way, paid))
         tail, other_size = worth(box.gamma, way, paid[t:], LAST)
-        if not abs(tail[0] - first[0]) <= box.epsilon * (size[0] + other_size[0] + 10 * lent) + TINY:
+        if not abs(tail[0] - first[0]) <= box.epsilon * (size[0] + other_size[0] + 10 * stream.size) + TINY:
             what = (
                 f"after {t} steps the rest of the episode is worth {first[0]:.6g} if it goes on as "
                 f"{written(ways[0].rewards[:, 0])}, {tail[0]:.6g} if as {written(way.rewards[:, 0])}"
@@ -172,21 +172,12 @@ def _causality(
         raise Finding("causality", what, stream, k, 0, other_paid[k, 0], paid[k, 0])
 
 
-def _asked_again(box: BlackBox, stream: Stream, paid: np.ndarray) -> None:
-    again = box.pay(stream)
-    if not np.array_equal(again, paid):
-        t = int(np.flatnonzero(again[:, 0] != paid[:, 0])[0])
-        what = "asked again for the same rewards it pays something else: it remembers earlier episodes"
-        raise Finding("purity", what, stream, t, 0, again[t, 0], paid[t, 0])
-
-
 def _compare_precisions(box: BlackBox, stream: Stream, paid: np.ndarray) -> None:
     """Hold float32 to staying near float64, in episodes long enough for rounding to grow."""
-    size = float(np.abs(stream.rewards).max(initial=0))
-    if len(paid) < 60 or FLOAT32.may_overflow(box.gamma, len(paid), size):
+    if len(paid) < 60 or FLOAT32.may_overflow(box.gamma, len(paid), stream.size):
         return
     narrow = as_numpy(box.shape(stream.rewards[:, 0].astype(np.float32)))[:, None]
-    drift = first_drift(paid, narrow, size)
+    drift = first_drift(paid, narrow, stream.size)
     if drift is not None:
         t, _ = drift
         what = f"float32 pays {narrow[t, 0]:.6g} where float64 pays {paid[t, 0]:.6g}: rounding errors grow step by step"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from payback.check.finding import Finding
+from payback.check.finding import refuse_where
 from payback.check.run_stream import Run, Way, roll_through
 from payback.check.stream import Stream, continuations
 from payback.check.subject import Subject
@@ -22,24 +22,21 @@ LONGEST = 5_000
 
 def check_blocks(subject: Subject, stream: Stream, run: Run, at_once: bool = False) -> None:
     """Hold blocks, cut in several ways or all `at_once`, to stepping."""
-    T, B = stream.rewards.shape
+    T = len(stream.rewards)
     if subject.compiled and T % 5:
         return  # each new length is compiled anew, which takes as long as all steps of a stream
-    way = Way(subject, continuations(B, max(float(np.abs(stream.rewards).max(initial=0)), 1e-30))[1])
+    way = Way(subject, continuations(stream)[1])
+    whole = stream.followed_by(way.stream)
     after = way.paid_from(run.states[-1])
     for how, cuts in (WHOLE if at_once else WHOLE | _ways_to_cut(subject, stream)).items():
         block = roll_through(subject, stream, cuts)
-        where = first_difference(subject.epsilon, stream, block.shaped, run.shaped)
-        if where is not None:
-            t, b = where
-            what = f"shape_rollout, {how}, pays something else than stepping"
-            raise Finding("rollout", what, stream, t, b, block.shaped[t, b], run.shaped[t, b])
+        differ = differences(subject.epsilon, stream, block.shaped, run.shaped)
+        what = f"shape_rollout, {how}, pays something else than stepping"
+        refuse_where(differ, "rollout", what, stream, block.shaped, run.shaped)
         then = way.paid_from(block.states[-1])
-        where = first_difference(subject.epsilon, stream.followed_by(way.stream), then, after, T)
-        if where is not None:
-            t, b = where
-            what = f"the state left by shape_rollout, {how}, goes on otherwise than the one left by stepping"
-            raise Finding("rollout", what, stream, T + t, b, then[t, b], after[t, b])
+        differ = differences(subject.epsilon, whole, then, after, T)
+        what = f"the state left by shape_rollout, {how}, goes on otherwise than the one left by stepping"
+        refuse_where(differ, "rollout", what, stream, then, after, T)
 
 
 def check_block_leaves_state(subject: Subject, stream: Stream, run: Run) -> None:
@@ -47,16 +44,12 @@ def check_block_leaves_state(subject: Subject, stream: Stream, run: Run) -> None
     t = len(stream.rewards) // 2
     rest, state = stream.rows(slice(t, None)), run.states[t]
     first, again = (roll_through(subject, rest, [], state).shaped for _ in range(2))
-    if not np.array_equal(first, again):
-        n, b = np.argwhere(first != again)[0]
-        what = "asked again with the same state, shape_rollout pays something else: it changes the state it was given"
-        raise Finding("purity", what, stream, t + n, b, again[n, b], first[n, b])
+    what = "asked again with the same state, shape_rollout pays something else: it changes the state it was given"
+    refuse_where(first != again, "purity", what, stream, again, first, t)
 
 
-def first_difference(
-    epsilon: float, stream: Stream, one: np.ndarray, other: np.ndarray, first: int = 0
-) -> tuple[int, int] | None:
-    """Return the first (step, environment) where payments differ by more than rounding, or None.
+def differences(epsilon: float, stream: Stream, one: np.ndarray, other: np.ndarray, first: int = 0) -> np.ndarray:
+    """Return where payments differ by more than rounding.
 
     Rounding is measured against all rewards so far, because a centred reward carries the rounding of F̄ and F̄ that of
     every reward before it; the reward of a last step, which is lent and repaid at once, counts only afterwards. The
@@ -66,8 +59,7 @@ def first_difference(
     before = np.concatenate((np.zeros(1), np.maximum.accumulate(sizes.max(axis=1, initial=0))))[:-1]
     scale = before[:, None] + np.where(stream.dones, 0.0, sizes)
     paid = np.maximum.accumulate(np.maximum(np.abs(one), np.abs(other)), axis=0) if len(one) else np.abs(one)
-    bad = np.argwhere(~(np.abs(one - other) <= epsilon * (scale[first:] + paid)))
-    return (int(bad[0, 0]), int(bad[0, 1])) if len(bad) else None
+    return ~(np.abs(one - other) <= epsilon * (scale[first:] + paid))
 
 
 def _ways_to_cut(subject: Subject, stream: Stream) -> dict[str, list[int]]:

@@ -33,9 +33,10 @@ def check_boundary(
     """
     gamma = read_gamma(gamma)
     seen: dict[tuple[Any, ...], tuple[float, Episode]] = {}
-    count = 0
-    for episode in sorted((tuple(e) for e in episodes), key=len):
-        count += 1
+    flat = sorted((tuple(e) for e in episodes), key=len)
+    if not flat:
+        raise ValueError("check_boundary was given no episodes, so nothing would be checked")
+    for episode in flat:
         if len(episode) % 2 == 0 or len(episode) < 3:
             raise ValueError(
                 f"an episode is s_0, a_0, s_1, …, s_N: an odd number of at least 3 entries; got {len(episode)}"
@@ -59,8 +60,6 @@ def check_boundary(
                     paid=value,
                     owed=other,
                 )
-    if not count:
-        raise ValueError("check_boundary was given no episodes, so nothing would be checked")
 
 
 def _short(part: Sequence[Any]) -> str:

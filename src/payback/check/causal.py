@@ -139,15 +139,6 @@ Change = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Of the later rows, and of all rows as they were: other later rows."""
 
 
-def _reversed(later: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    return later[::-1]
-
-
-def _repeated(later: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Repeat the first row: whole numbers and flags stay among those that occur."""
-    return np.broadcast_to(later[:1], later.shape)
-
-
 def _replaced(later: np.ndarray, whole: np.ndarray) -> np.ndarray:
     """Flip flags, make numbers larger, and take for each integer the next one that occurs."""
     if _is_flags(whole):
@@ -168,8 +159,9 @@ def _flags_flipped(later: np.ndarray, whole: np.ndarray) -> np.ndarray:
 
 
 CHANGES: dict[str, Change] = {
-    "reversed": _reversed,
-    "the first of them repeated": _repeated,
+    "reversed": lambda later, whole: later[::-1],
+    # So that whole numbers and flags stay among those that occur.
+    "the first of them repeated": lambda later, whole: np.broadcast_to(later[:1], later.shape),
     "other values": _replaced,
     "flags of the first of them flipped": _flags_flipped,
 }

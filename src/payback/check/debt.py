@@ -8,9 +8,9 @@ from payback.check.finding import Finding
 from payback.check.laws import TINY, worth
 from payback.check.run_stream import Run, Way
 from payback.check.stream import Stream, continuations, written
-from payback.check.subject import Subject, as_numpy, is_match
+from payback.check.subject import Subject, as_numpy
 from payback.core.arrays import Array
-from payback.core.transform import State, drop, owed
+from payback.core.transform import Match, State, drop, owed
 
 LONG_ENOUGH = 4_000
 """Steps after which a loan that falls due by itself is repaid, for all but the longest delays."""
@@ -18,14 +18,14 @@ LONG_ENOUGH = 4_000
 
 def check_debts(subject: Subject, stream: Stream, run: Run, cuts: list[int]) -> None:
     """Hold what is owed at each of the cuts to what the rest of the episode takes back."""
-    ways = [Way(subject, way) for way in continuations(stream.rewards.shape[1], size_of(stream))]
+    ways = [Way(subject, way) for way in continuations(stream)]
     dropped_at = cuts[:: max(1, len(cuts) // 3)]
     for t in cuts:
         state, lent = run.states[t], stream.lent_before[t]
         tails = [worth(subject.gamma, way.stream, way.paid_from(state)) for way in ways]
         scale = sum(scale for _, scale in tails) + lent
         _check_same_rest(subject, stream, t, ways, [tail for tail, _ in tails], scale)
-        if is_match(subject.transform) and t in dropped_at:
+        if isinstance(subject.transform, Match) and t in dropped_at:
             _check_drop(subject, stream, t, state, ways[1], scale)
 
 
@@ -92,14 +92,9 @@ def check_falls_due(subject: Subject, stream: Stream) -> None:
     for row in Way(subject, stream).rows:
         state, _ = transform.update(state, *row)
     left = float(as_numpy(owed(transform, state))[0]) * subject.gamma ** len(stream.rewards)
-    if not abs(left) <= 0.5 * float(np.abs(stream.rewards).max()):  # NaN where the debt has overflowed
+    if not abs(left) <= 0.5 * stream.size:  # NaN where the debt has overflowed
         what = f"it says that its loans fall due by themselves, but {len(stream.rewards):,} steps later none has"
         raise Finding("debt", what, stream, len(stream.rewards) - 1, 0, owed=left)
-
-
-def size_of(stream: Stream) -> float:
-    """The size of a stream's rewards, never 0."""
-    return max(float(np.abs(stream.rewards).max(initial=0)), 1e-30)
 
 
 def _same(

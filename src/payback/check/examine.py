@@ -6,12 +6,12 @@ import numpy as np
 
 from payback.check.blocks import SHORT, check_block_leaves_state, check_blocks
 from payback.check.debt import check_debts, check_owed
-from payback.check.finding import Finding
+from payback.check.finding import Finding, refuse_where
 from payback.check.invalid_rows import check_invalid_rows
 from payback.check.laws import check_each_step, check_zero_sum
 from payback.check.purity import check_asked_again, check_own_memory
 from payback.check.rounding import first_drift
-from payback.check.run_stream import Run, step_through
+from payback.check.run_stream import step_through
 from payback.check.stream import Stream, episodes_of
 from payback.check.subject import Subject
 
@@ -21,7 +21,7 @@ DRIFTS = (2_000, 20_000)
 
 def examine(subject: Subject, stream: Stream) -> None:
     """Hold the transform to every law on one stream."""
-    steps, size = _longest_episode(stream) + 12, float(np.abs(stream.rewards).max(initial=0))
+    steps, size = episodes_of(stream).longest + 12, stream.size
     try:
         cuts = _cuts(stream)
         short = len(stream.rewards) <= SHORT
@@ -29,9 +29,14 @@ def examine(subject: Subject, stream: Stream) -> None:
         if not np.isfinite(run.shaped).all():
             if subject.precision.may_overflow(subject.gamma, steps, size):
                 return
-            t, b = np.argwhere(~np.isfinite(run.shaped))[0]
-            raise Finding("finite", "what is paid is not a finite number", stream, t, b, run.shaped[t, b])
-        _hold_to_laws(subject, stream, run, cuts)
+            what = "what is paid is not a finite number"
+            refuse_where(~np.isfinite(run.shaped), "finite", what, stream, run.shaped, None)
+        check_invalid_rows(subject, stream, run)
+        check_zero_sum(subject.gamma, subject.epsilon, stream, run.shaped)
+        check_asked_again(subject, stream, run)
+        check_owed(subject, stream, run)
+        check_debts(subject, stream, run, cuts)
+        check_each_step(subject.gamma, subject.epsilon, stream, run.shaped, run.endings)
         if short:
             check_own_memory(subject, stream, run)
         check_blocks(subject, stream, run)
@@ -46,34 +51,21 @@ def examine_repayment(subject: Subject, stream: Stream) -> None:
     """Hold the transform to zero sum and to the law between neighbouring steps only: the cheapest that finds most."""
     run = step_through(subject, stream, endings=True)
     check_zero_sum(subject.gamma, subject.epsilon, stream, run.shaped)
-    if run.endings is not None:
-        check_each_step(subject.gamma, subject.epsilon, stream, run.shaped, run.endings)
+    check_each_step(subject.gamma, subject.epsilon, stream, run.shaped, run.endings)
 
 
 def examine_batch(subject: Subject, stream: Stream) -> None:
     """Hold the transform to the laws that a number of environments may break, on few steps of many environments."""
     run = step_through(subject, stream, endings=True)
-    if run.endings is not None:
-        check_each_step(subject.gamma, subject.epsilon, stream, run.shaped, run.endings)
+    check_each_step(subject.gamma, subject.epsilon, stream, run.shaped, run.endings)
     check_zero_sum(subject.gamma, subject.epsilon, stream, run.shaped)
     check_owed(subject, stream, run)
     check_blocks(subject, stream, run, at_once=True)
 
 
-def _hold_to_laws(subject: Subject, stream: Stream, run: Run, cuts: list[int]) -> None:
-    gamma, epsilon = subject.gamma, subject.epsilon
-    check_invalid_rows(subject, stream, run)
-    check_zero_sum(gamma, epsilon, stream, run.shaped)
-    check_asked_again(subject, stream, run)
-    check_owed(subject, stream, run)
-    check_debts(subject, stream, run, cuts)
-    if run.endings is not None:
-        check_each_step(gamma, epsilon, stream, run.shaped, run.endings)
-
-
 def compare_precisions(wide: Subject, narrow: Subject, stream: Stream) -> None:
     """Hold float32 to staying near float64: what drifts apart loses its debt in rounding."""
-    size = float(np.abs(stream.rewards).max(initial=0))
+    size = stream.size
     try:
         one, other = (step_through(subject, stream).shaped for subject in (wide, narrow))
     except OverflowError:
@@ -100,8 +92,3 @@ def _cuts(stream: Stream) -> list[int]:
     ends = np.flatnonzero(stream.dones.any(axis=1))[-2:]
     places = {1, T, *np.linspace(0, T, 6).astype(int).tolist(), *(ends + 1).tolist(), *ends.tolist()}
     return sorted(int(t) for t in places)
-
-
-def _longest_episode(stream: Stream) -> int:
-    cut = episodes_of(stream)
-    return int((cut.age[cut.ends] + 1).max(initial=0))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
+
 from payback.check.stream import Stream
 
 Law = Literal[
@@ -45,3 +47,13 @@ class Finding(Exception):  # noqa: N818  it is found, and only then an error
         """What was paid there."""
         self.owed = None if owed is None else float(owed)
         """What should have been paid there."""
+
+
+def refuse_where(
+    bad: np.ndarray, law: Law, what: str, stream: Stream, paid: np.ndarray, owed: np.ndarray | None, first: int = 0
+) -> None:
+    """Raise a `Finding` at the first (step, environment) that is `bad`; row 0 is step `first` of the stream."""
+    places = np.argwhere(bad)
+    if len(places):
+        t, b = places[0]
+        raise Finding(law, what, stream, first + t, b, paid[t, b], None if owed is None else owed[t, b])

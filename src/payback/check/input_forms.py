@@ -4,15 +4,15 @@ invalid rows. A shaper pays the same for all of them, or refuses what it cannot 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from payback.check.blocks import first_difference
-from payback.check.finding import Finding
+from payback.check.blocks import differences
+from payback.check.finding import Finding, refuse_where
 from payback.check.laws import check_zero_sum
-from payback.check.run_stream import step_through
+from payback.check.run_stream import Way, step_through
 from payback.check.stream import Stream
 from payback.check.subject import Subject, as_numpy
 from payback.core.arrays import Array
@@ -22,17 +22,13 @@ from payback.core.rollout import shape_rollout
 def check_layouts(subject: Subject, stream: Stream) -> None:
     """Hold stepping and blocks to the same payments for arrays that are strided, or that must not be written to."""
     paid = step_through(subject, stream).shaped
-    for form in (STRIDED, REVERSED, READ_ONLY):
-        if form.only_numpy and subject.xp is not np:
-            continue
-        columns = _columns(subject, stream, form.change, form.change)
+    for name, change in (LAYOUTS | NUMPY_LAYOUTS if subject.xp is np else LAYOUTS).items():
+        columns = _columns(subject, stream, change, change)
         for how, pay in (("update", _step), ("shape_rollout", _roll)):
-            found = pay(subject, columns)
-            where = first_difference(subject.epsilon, stream, found, paid)
-            if where is not None:
-                t, b = where
-                what = f"{how} pays something else for {form.name} that hold the same numbers"
-                raise Finding("input", what, stream, t, b, found[t, b], paid[t, b])
+            found = pay(subject, stream, columns)
+            differ = differences(subject.epsilon, stream, found, paid)
+            what = f"{how} pays something else for {name} that hold the same numbers"
+            refuse_where(differ, "input", what, stream, found, paid)
 
 
 def check_flag_dtypes(subject: Subject, stream: Stream) -> list[str]:
@@ -42,23 +38,19 @@ def check_flag_dtypes(subject: Subject, stream: Stream) -> list[str]:
     for any causal mean, so it is the law that is asked for, and that the same rows are paid.
     """
     refused: list[str] = []
-    plain = _step(subject, _columns(subject, stream, lambda x: x, lambda x: x))
+    plain = _step(subject, stream, _columns(subject, stream, lambda x: x, lambda x: x))
     for dtype in ("uint8", "int64", "float32"):
         columns = _columns(subject, stream, lambda x: x, lambda x, kind=dtype: _cast(subject, x, kind))
         try:
-            paid = _step(subject, columns)
+            paid = _step(subject, stream, columns)
         except Exception:
             # Raising is right: nothing is paid.
             refused.append(f"{dtype} flags")
             continue
         how = f"with flags of dtype {dtype} (cast them, or refuse them)"
         _hold_to_law(subject, stream, paid, how)
-        bad = np.argwhere((paid != 0) != (plain != 0))
-        if len(bad):
-            t, b = bad[0]
-            raise Finding(
-                "input", f"a row is paid that is not, or the reverse, {how}", stream, t, b, paid[t, b], plain[t, b]
-            )
+        what = f"a row is paid that is not, or the reverse, {how}"
+        refuse_where((paid != 0) != (plain != 0), "input", what, stream, paid, plain)
     return refused
 
 
@@ -74,11 +66,9 @@ def check_nan_in_invalid_rows(subject: Subject, stream: Stream) -> list[str]:
 
 
 def _hold_to_law(subject: Subject, stream: Stream, paid: np.ndarray, how: str) -> None:
-    bad = np.argwhere(~stream.live & (paid != 0) | ~np.isfinite(paid))
-    if len(bad):
-        t, b = bad[0]
-        what = f"an invalid row is paid, or a payment is not a finite number, {how}"
-        raise Finding("input", what, stream, t, b, paid[t, b], 0.0)
+    bad = ~stream.live & (paid != 0) | ~np.isfinite(paid)
+    what = f"an invalid row is paid, or a payment is not a finite number, {how}"
+    refuse_where(bad, "input", what, stream, paid, np.zeros_like(paid))
     try:
         check_zero_sum(subject.gamma, subject.epsilon, stream, paid)
     except Finding as found:
@@ -87,30 +77,20 @@ def _hold_to_law(subject: Subject, stream: Stream, paid: np.ndarray, how: str) -
         ) from None
 
 
-@dataclass(frozen=True)
-class _Form:
-    name: str
-    change: Callable[[Array], Array]
-    only_numpy: bool = False
-
-
-def _strided(x: Array) -> Array:
-    return x.T.contiguous().T if hasattr(x, "detach") else np.asfortranarray(x)
-
-
-def _reversed(x: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(x[::-1, ::-1])[::-1, ::-1]
-
-
 def _read_only(x: np.ndarray) -> np.ndarray:
     x = x.copy()
     x.flags.writeable = False
     return x
 
 
-STRIDED = _Form("arrays that are not contiguous", _strided)
-REVERSED = _Form("arrays with negative strides", _reversed, only_numpy=True)
-READ_ONLY = _Form("read-only arrays", _read_only, only_numpy=True)
+LAYOUTS: dict[str, Callable[[Array], Array]] = {
+    "arrays that are not contiguous": lambda x: x.T.contiguous().T if hasattr(x, "detach") else np.asfortranarray(x)
+}
+NUMPY_LAYOUTS: dict[str, Callable[[Array], Array]] = {
+    "arrays with negative strides": lambda x: np.ascontiguousarray(x[::-1, ::-1])[::-1, ::-1],
+    "read-only arrays": _read_only,
+}
+"""Layouts that the other libraries do not have."""
 
 
 def _cast(subject: Subject, x: Array, dtype: str) -> Array:
@@ -124,14 +104,9 @@ def _columns(
     return [rewards(subject.floats(stream.rewards)), *(None if x is None else flags(x) for x in given)]
 
 
-def _step(subject: Subject, columns: list[Any]) -> np.ndarray:
-    state, shaped = subject.init(columns[0].shape[1]), list[np.ndarray]()
-    for t in range(len(columns[0])):
-        row: list[Any] = [None if x is None else x[t] for x in columns]
-        state, paid = subject.transform.update(state, *row)
-        shaped.append(as_numpy(paid))
-    return np.array(shaped)
+def _step(subject: Subject, stream: Stream, columns: list[Any]) -> np.ndarray:
+    return Way(subject, stream, columns).paid_from(subject.init(columns[0].shape[1]))
 
 
-def _roll(subject: Subject, columns: list[Any]) -> np.ndarray:
+def _roll(subject: Subject, stream: Stream, columns: list[Any]) -> np.ndarray:
     return as_numpy(shape_rollout(subject.transform, subject.init(columns[0].shape[1]), *columns)[1])

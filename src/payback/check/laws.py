@@ -41,13 +41,17 @@ def check_zero_sum(gamma: float, epsilon: float, stream: Stream, shaped: np.ndar
         raise Finding("zero sum", what, stream, cut.step[end], cut.environment[end], paid[end], owed)
 
 
-def check_each_step(gamma: float, epsilon: float, stream: Stream, shaped: np.ndarray, endings: np.ndarray) -> None:
+def check_each_step(
+    gamma: float, epsilon: float, stream: Stream, shaped: np.ndarray, endings: np.ndarray | None
+) -> None:
     """What is paid for ending now is what is paid for one more step and ending then.
 
         E_t = F'_t + γE_{t+1},   E_t = −Debt_t what is paid if the episode ends at t
 
     It is the law between neighbours: no discount hides what goes wrong late in a long episode.
     """
+    if endings is None:
+        return
     live, dones = stream.live, stream.dones
     later = np.where(dones & live, 0.0, endings[1:]) * np.where(live, gamma, 1.0)
     now = np.where(live & ~dones, np.abs(stream.rewards), 0.0)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from payback.check.finding import Finding
+from payback.check.finding import Finding, refuse_where
 from payback.check.run_stream import Run, Way
 from payback.check.stream import Stream
 from payback.check.subject import Subject, as_numpy
@@ -26,11 +26,9 @@ def check_asked_again(subject: Subject, stream: Stream, run: Run) -> None:
     for t, state in enumerate(run.states[:-1]):
         if state is None:
             continue
-        again = Way(subject, stream.rows(slice(t, t + 1))).paid_from(state)[0]
-        if not np.array_equal(again, run.shaped[t]):
-            b = np.flatnonzero(again != run.shaped[t])[0]
-            what = "asked again with the same state and reward, update pays something else: it keeps hidden state"
-            raise Finding("purity", what, stream, t, b, again[b], run.shaped[t, b])
+        again, before = Way(subject, stream.rows(slice(t, t + 1))).paid_from(state), run.shaped[t : t + 1]
+        what = "asked again with the same state and reward, update pays something else: it keeps hidden state"
+        refuse_where(again != before, "purity", what, stream, again, before, t)
 
 
 def check_own_memory(subject: Subject, stream: Stream, run: Run) -> None:
@@ -52,7 +50,5 @@ def check_own_memory(subject: Subject, stream: Stream, run: Run) -> None:
         for row in rows:
             if row is not None:
                 row[:] = -7
-    if not np.array_equal(shaped, run.shaped):
-        t, b = np.argwhere(shaped != run.shaped)[0]
-        what = "it keeps an array that it was given or has paid instead of a copy: callers write into theirs"
-        raise Finding("purity", what, stream, t, b, shaped[t, b], run.shaped[t, b])
+    what = "it keeps an array that it was given or has paid instead of a copy: callers write into theirs"
+    refuse_where(shaped != run.shaped, "purity", what, stream, shaped, run.shaped)

@@ -10,10 +10,10 @@ import numpy as np
 
 from payback.check.finding import Finding
 from payback.check.stream import Stream
-from payback.check.subject import Subject, as_numpy, is_match
+from payback.check.subject import Subject, as_numpy
 from payback.core.arrays import Array
 from payback.core.rollout import shape_rollout
-from payback.core.transform import State
+from payback.core.transform import Match, State
 
 
 @dataclass
@@ -42,7 +42,7 @@ def step_through(
     states: list[State] = []
     answers: list[Array] = []
     copies, ended, debts = np.empty((T, B)), np.empty((T + 1, B)), np.empty((T + 1, B))
-    owed = subject.transform.owed if endings and is_match(subject.transform) else None
+    owed = subject.transform.owed if endings and isinstance(subject.transform, Match) else None
     update, end_now = subject.transform.update, subject.ending(B)
     rewards: Array = subject.floats(stream.rewards)
     dones, flags = _own_flags(subject, stream)
@@ -72,11 +72,12 @@ def step_through(
 
 
 class Way:
-    """A stream that is stepped through from many states: its rows are made ready once."""
+    """A stream that is stepped through from many states: its rows are made ready once, from `columns` if given."""
 
-    def __init__(self, subject: Subject, stream: Stream) -> None:
+    def __init__(self, subject: Subject, stream: Stream, columns: list[Any] | None = None) -> None:
         self.subject, self.stream = subject, stream
-        columns = [subject.floats(stream.rewards), *map(subject.flags, (stream.dones, stream.valid, stream.settle))]
+        if columns is None:
+            columns = [subject.floats(stream.rewards), *map(subject.flags, (stream.dones, stream.valid, stream.settle))]
         self.rows: list[tuple[Any, ...]] = [
             tuple(None if x is None else x[t] for x in columns) for t in range(len(stream.rewards))
         ]

@@ -27,6 +27,11 @@ class Stream:
         """(T, B) bool: the valid rows."""
         return np.ones(self.dones.shape, dtype=bool) if self.valid is None else self.valid
 
+    @property
+    def size(self) -> float:
+        """The largest |F|."""
+        return float(np.abs(self.rewards).max(initial=0))
+
     def rows(self, keep: slice | np.ndarray) -> Stream:
         """Return the stream of some of its steps only."""
         flags = (None if f is None else f[keep] for f in (self.valid, self.settle))
@@ -84,6 +89,11 @@ class Episodes:
     finished: np.ndarray
     """(E,) whether that row ends it."""
 
+    @property
+    def longest(self) -> int:
+        """Steps of the longest episode."""
+        return int((self.age[self.ends] + 1).max(initial=0))
+
 
 def episodes_of(stream: Stream) -> Episodes:
     """Cut the valid rows of a stream into episodes."""
@@ -104,9 +114,10 @@ def one_episode(rewards: np.ndarray, name: str = "one episode") -> Stream:
     return Stream(name, np.asarray(rewards, dtype=np.float64)[:, None], dones)
 
 
-def continuations(environments: int, size: float) -> list[Stream]:
-    """Return streams to go on with: other rewards, other lengths, other ends in every environment."""
-    b = np.arange(environments)
+def continuations(stream: Stream) -> list[Stream]:
+    """Return streams to go on with: rewards of the same size, other lengths, other ends in every environment."""
+    B: int = stream.rewards.shape[1]
+    b, size = np.arange(B), max(stream.size, 1e-30)
     result: list[Stream] = []
     for k, (first, apart, wave) in enumerate([(0, 0, 0.0), (1, 1, 1.0), (6, 2, -3.0)]):
         last = first + apart * ((b + k) % 3)

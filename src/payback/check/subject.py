@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from array_api_compat import is_jax_namespace
 
 from payback.check.rounding import FLOAT32, FLOAT64, Precision, keeps_float32, precision_of
 from payback.core.arrays import Array, constant, namespace
-from payback.core.transform import Match, RewardTransform, State
+from payback.core.transform import RewardTransform, State
 
 
 @dataclass(frozen=True)
@@ -82,16 +82,6 @@ def subject_of(transform: RewardTransform, example: Array, gamma: float) -> Subj
     if precision == FLOAT64 and keeps_float32(lambda rewards: _pay(transform, example, rewards)):
         precision = FLOAT32
     return Subject(transform, example, gamma, precision)
-
-
-def is_match(transform: RewardTransform) -> TypeGuard[Match]:
-    """Whether the transform says of itself that it repays: it then has γ, `owed` and `drop`."""
-    return isinstance(transform, Match)
-
-
-def falls_due_alone(transform: RewardTransform) -> bool:
-    """Whether a match says that each of its loans falls due by itself, without an end or an event."""
-    return isinstance(transform, Match) and transform.falls_due_alone
 
 
 def as_numpy(x: Array) -> np.ndarray:

@@ -10,11 +10,10 @@ import numpy as np
 from payback.check.all_streams import check_on_all_streams
 from payback.check.black_box import check_function
 from payback.check.plan import Effort, plan_for
-from payback.check.subject import is_match
 from payback.check.tried import Tried
 from payback.core.arrays import Array
 from payback.core.errors import LawBroken
-from payback.core.transform import RewardTransform
+from payback.core.transform import Match, RewardTransform
 from payback.core.validate import read_gamma
 
 Shaper = RewardTransform | Callable[[Any], Any]
@@ -63,7 +62,7 @@ def check_transform(
 
 
 def _refuse_other_gamma(transform: RewardTransform, gamma: float) -> None:
-    if is_match(transform) and not np.isclose(transform.gamma, gamma, rtol=1e-12, atol=0):
+    if isinstance(transform, Match) and not np.isclose(transform.gamma, gamma, rtol=1e-12, atol=0):
         raise LawBroken(
             f"wrong gamma: the transform repays at the interest of γ = {transform.gamma}, the learner discounts "
             f"with {gamma}; build it with the learner's",

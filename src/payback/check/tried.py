@@ -42,7 +42,7 @@ def with_stream(tried: Tried, stream: Stream, dtype: str) -> Tried:
         tried.streams + 1,
         tried.steps + len(cut.step),
         tried.episodes + int(cut.finished.sum()),
-        max(tried.longest_episode, int((cut.age[cut.ends] + 1).max(initial=0))),
+        max(tried.longest_episode, cut.longest),
         max(tried.most_environments, stream.rewards.shape[1]),
         tried.dtypes if dtype in tried.dtypes else (*tried.dtypes, dtype),
         tried.refused,

@@ -98,9 +98,7 @@ def plain(value: Any) -> Any:
 
 def as_floats(xp: Any, x: Array, dtype: Any) -> Array:
     """Return integers as `dtype`; floats stay as they are."""
-    if x.dtype == dtype:
-        return x
-    return x if _is_floating(xp, x) else cast_to(xp, x, dtype)
+    return x if x.dtype == dtype or float_dtype(xp, x) == x.dtype else cast_to(xp, x, dtype)
 
 
 def constant(xp: Any, values: np.ndarray, like: Array, dtype: Any = None) -> Array:
@@ -160,12 +158,8 @@ def all_finite(x: np.ndarray) -> bool:
 
 
 def first_not_finite(xp: Any, x: Array) -> tuple[int, ...] | None:
-    """Return the index of the first NaN or infinity in `x`, or None."""
-    if all_finite(x) if xp is np else bool(xp.all(xp.isfinite(x))):
+    """Return the index of the first NaN or infinity in `x`; None without one, or where values may not be looked at."""
+    if not can_look(xp, x) or (all_finite(x) if xp is np else bool(xp.all(xp.isfinite(x)))):
         return None
     bad = np.argwhere(~np.isfinite(np.asarray(x.detach() if hasattr(x, "detach") else x)))
     return tuple(int(i) for i in bad[0]) if len(bad) else None
-
-
-def _is_floating(xp: Any, x: Array) -> bool:
-    return x.dtype.kind == "f" if xp is np else xp.isdtype(x.dtype, "real floating")

@@ -51,7 +51,9 @@ def center(horizon: float | None = None) -> RewardTransform:
 
     def init(example: Array) -> CenterState:
         xp = namespace(example)
-        zero, none = running_zero(example, wide_dtype(xp)), running_zero(example, _whole_dtype(xp))
+        wide = wide_dtype(xp)
+        whole = xp.uint32 if is_jax_namespace(xp) and wide == xp.float32 else xp.int64
+        zero, none = running_zero(example, wide), running_zero(example, whole)
         return CenterState(none, zero, zero, zero, zero + fade, none)
 
     def fit(state: CenterState) -> None:
@@ -161,7 +163,3 @@ def _add(count: Array, seen: Array) -> Array:
         return count + seen
     total = count + (seen if isinstance(seen, int) else seen.astype(count.dtype))
     return total | -(total < count).astype(count.dtype)
-
-
-def _whole_dtype(xp: Any) -> Any:
-    return xp.uint32 if is_jax_namespace(xp) and wide_dtype(xp) == xp.float32 else xp.int64

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from payback.core.conditions import Matching, check_end_blind, check_matrix, matrix_of
+from payback.core.validate import read_gamma
 
 Rewards = np.ndarray | Sequence[Any]
 
@@ -111,8 +111,7 @@ def _repaid(F: np.ndarray, m: np.ndarray, gamma: float | Fraction) -> np.ndarray
 
 def _read_episode(name: str, values: Rewards, gamma: Any, least: int = 1) -> tuple[np.ndarray, Any]:
     """Return (values, γ): both exact if either holds a Fraction, else float64 and float."""
-    if not isinstance(gamma, Real) or not 0 < float(gamma) <= 1:
-        raise ValueError(f"gamma must lie in (0, 1], got {gamma!r}; use the learner's own discount")
+    read_gamma(gamma)
     plain: Any = np.asarray(values)
     if plain.ndim != 1 or len(plain) < least:
         raise ValueError(f"{name} must be one episode's numbers, shape (N,) with N ≥ {least}, got shape {plain.shape}")

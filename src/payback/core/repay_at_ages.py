@@ -21,8 +21,8 @@ from array_api_compat import is_jax_namespace
 from payback.core.arrays import Array, constant, float_dtype, namespace, wide_dtype
 from payback.core.block_rows import accumulate, invalid_only_between_episodes, split_by_row
 from payback.core.repay_at_ages_jax import UNROLL, countdown_block, unrolled_block
-from payback.core.transform import Door, Fit, Match, Schedule
-from payback.core.validate import OWN, read_state, read_terms
+from payback.core.transform import Door, Match, Schedule
+from payback.core.validate import OWN, Fit, read_state, read_terms
 
 PER_LOAN = 8
 """Visiting one loan that an end settles costs about as much as going through so many rewards row by row."""
@@ -97,8 +97,7 @@ def match_at_ages(name: str, gamma: float, shares: np.ndarray, call: str) -> Mat
         if xp is np:
             if valid is not None and not invalid_only_between_episodes(dones, valid, ~state.loans.any(axis=0)):
                 return NotImplemented
-            repay = _one_age_block if at_one_age else _many_ages_block
-            loans, shaped = repay(due_of, rest_of, state.loans, rewards, dones)
+            loans, shaped = _numpy_block(due_of, rest_of, state.loans, rewards, dones, at_one_age)
         elif is_jax_namespace(xp) and valid is None and W <= UNROLL:
             loans, shaped = unrolled_block(xp, due_of, rest_of, state.loans, rewards, dones)
         elif is_jax_namespace(xp) and valid is None and at_one_age:
@@ -131,45 +130,35 @@ def _weigh(xp: Any, weights: np.ndarray, loans: Array) -> Array:
     return xp.sum(constant(xp, columns, loans) * loans, axis=weights.ndim - 1)
 
 
-def _one_age_block(
-    due_of: np.ndarray, rest_of: np.ndarray, loans: np.ndarray, rewards: np.ndarray, dones: np.ndarray
+def _numpy_block(
+    due_of: np.ndarray, rest_of: np.ndarray, loans: np.ndarray, rewards: np.ndarray, dones: np.ndarray, at_one_age: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Repay each loan in one sum at age D = len(loans), or at its episode's end.
+    """Repay each loan in shares over W = len(loans) steps, or in one sum at that age, the rest at its episode's end.
 
     Returns the loans left, newest first, and the shaped rewards.
     """
-    D, T = len(loans), len(rewards)
-    # Row t + D is step t, so that the loans carried in need no case of their own.
-    rewards = np.ascontiguousarray(rewards)
-    lent = np.ascontiguousarray(np.concatenate((loans[::-1], rewards)))
-    ends = np.flatnonzero(dones)
-    # Few ends are settled loan by loan; for many, going through all rows is cheaper, because its cost does not grow.
-    settle = _settle_by_loan if ends.size * D * PER_LOAN < rewards.size else _settle_by_row
-    settlement = settle(rest_of, lent, ends)
-    shaped = np.multiply(lent[:T], -float(due_of[-1]))  # a NumPy scalar would widen float32
-    shaped += rewards
-    shaped.reshape(-1)[ends] = -settlement
-    return lent[T:][::-1].copy(), shaped
-
-
-def _many_ages_block(
-    due_of: np.ndarray, rest_of: np.ndarray, loans: np.ndarray, rewards: np.ndarray, dones: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Repay each loan in shares over W = len(loans) steps, the rest at its episode's end."""
     W, T = len(loans), len(rewards)
+    # Row t + W is step t, so that the loans carried in need no case of their own.
     rewards = np.ascontiguousarray(rewards)
     lent = np.ascontiguousarray(np.concatenate((loans[::-1], rewards)))
     ends = np.flatnonzero(dones)
-    settlement = _settle_by_loan(rest_of, lent.copy(), ends)
-    due = np.ascontiguousarray(due_of[::-1], dtype=rewards.dtype)
-    shaped = np.empty_like(rewards)
-    columns, starts = split_by_row(ends, *rewards.shape)
-    for t in range(T):
-        np.dot(due, lent[t : t + W], out=shaped[t])
-        ended = columns[starts[t] : starts[t + 1]]
-        if ended.size:
-            lent[t : t + W + 1, ended] = 0
-    np.subtract(rewards, shaped, out=shaped)
+    if at_one_age:
+        # Few ends are settled loan by loan; for many, going through all rows is cheaper, because its cost is fixed.
+        settle = _settle_by_loan if ends.size * W * PER_LOAN < rewards.size else _settle_by_row
+        settlement = settle(rest_of, lent, ends)
+        shaped = np.multiply(lent[:T], -float(due_of[-1]))  # a NumPy scalar would widen float32
+        shaped += rewards
+    else:
+        settlement = _settle_by_loan(rest_of, lent.copy(), ends)
+        due = np.ascontiguousarray(due_of[::-1], dtype=rewards.dtype)
+        shaped = np.empty_like(rewards)
+        columns, starts = split_by_row(ends, *rewards.shape)
+        for t in range(T):
+            np.dot(due, lent[t : t + W], out=shaped[t])
+            ended = columns[starts[t] : starts[t + 1]]
+            if ended.size:
+                lent[t : t + W + 1, ended] = 0
+        np.subtract(rewards, shaped, out=shaped)
     shaped.reshape(-1)[ends] = -settlement
     return lent[T:][::-1].copy(), shaped
 

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from payback.core.arrays import Array, can_look, constant, first_not_finite, float_dtype, namespace, wide_dtype
+from payback.core.arrays import Array, constant, first_not_finite, float_dtype, namespace, wide_dtype
 from payback.core.block_rows import accumulate, invalid_only_between_episodes
 from payback.core.errors import InterestWarning
-from payback.core.transform import Door, Fit, Match, Schedule
-from payback.core.validate import place_of, read_state, read_terms
+from payback.core.transform import Door, Match, Schedule
+from payback.core.validate import Fit, place_of, read_state, read_terms
 
 LONG_EPISODE = 10_000
 """Episodes up to this length are within reach: `init` warns when one would overflow."""
@@ -162,7 +162,7 @@ def _remedy(rewards: Array) -> str:
 
 
 def _refuse_overflow(xp: Any, name: str, gamma: float, shaped: Array, age: Array | None) -> None:
-    where = first_not_finite(xp, shaped) if can_look(xp, shaped) else None
+    where = first_not_finite(xp, shaped)
     if where is not None:
         after = "" if age is None else f" after {int(age[where])} steps"
         raise OverflowError(

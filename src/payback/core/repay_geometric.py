@@ -8,8 +8,8 @@ import numpy as np
 
 from payback.core.arrays import Array, constant, float_dtype, namespace, wide_dtype
 from payback.core.block_rows import invalid_only_between_episodes, split_by_row
-from payback.core.transform import Door, Fit, Match, Schedule
-from payback.core.validate import read_state, read_terms
+from payback.core.transform import Door, Match, Schedule
+from payback.core.validate import Fit, read_state, read_terms
 
 
 class GeometricState(NamedTuple):
@@ -60,18 +60,16 @@ def match_geometrically(name: str, gamma: float, rate: float) -> Match:
         debt, shaped = _repay_block(gamma, rate, state.debt, rewards, dones)
         return GeometricState(debt, state.terms), shaped
 
-    call = f"{name}(gamma={gamma!r}, rate={rate!r})"
-    alone = rate < gamma
     return Match(
         init,
         Door(name, fit, step),
         gamma=gamma,
         owed=owed,
         drop=drop,
-        falls_due_alone=alone,
+        falls_due_alone=rate < gamma,
         _schedule=Schedule(np.array([0.0, 1 - rate]), rate),
         _block=block,
-        _call=call,
+        _call=f"{name}(gamma={gamma!r}, rate={rate!r})",
     )
 
 

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_jax_namespace, is_torch_namespace
 
-from payback.core.arrays import Array, as_floats, fields_of, float_dtype, is_tuple, namespace
-from payback.core.chain import read_chain_state
+from payback.core.arrays import Array, fields_of, is_tuple, namespace
 from payback.core.transform import RewardTransform, State, fit_of, raw_step
-from payback.core.validate import detached, fits, read_flags, refuse_not_finite, refuse_overflow
+from payback.core.validate import read_arrays, refuse_not_finite, refuse_overflow
 
 Read = tuple[Array, Array, Array | None, Array | None]
 """rewards, dones, valid, settle of a block, after reading."""
@@ -41,7 +40,7 @@ def shape_rollout(
     array([ 1.,  1., -6.])
     """
     xp = namespace(rewards)
-    state, shaped = _shape(xp, transform, state, _read_block(xp, transform, state, rewards, dones, valid, settle))
+    state, shaped = _shape(xp, transform, state, _read_block(transform, state, rewards, dones, valid, settle))
     refuse_overflow(xp, "shape_rollout", _as_block(shaped))
     return state, shaped
 
@@ -49,7 +48,6 @@ def shape_rollout(
 def _shape(xp: Any, transform: RewardTransform, state: State, block: Read) -> tuple[State, Array]:
     if transform._parts:
         # Each part sees only what came before, so part after part is the same as step after step.
-        read_chain_state(state, len(transform._parts))
         states: list[State] = []
         rewards, dones, valid, settle = block
         for part, part_state in zip(transform._parts, state, strict=True):
@@ -60,9 +58,13 @@ def _shape(xp: Any, transform: RewardTransform, state: State, block: Read) -> tu
         # CPU Torch and NumPy share memory, so Torch takes NumPy's fast forms.
         on_cpu = is_torch_namespace(xp) and block[0].device.type == "cpu"
         whole = (state, *block)
-        result = transform._block(*_to_numpy(whole) if on_cpu else whole)
+        if on_cpu:
+            whole = _map(lambda x: x.numpy() if hasattr(x, "numpy") else x, whole)
+        result = transform._block(*whole)
+        if on_cpu:
+            result = _map(lambda x: xp.asarray(x) if isinstance(x, (np.ndarray, np.generic)) else x, result)
         if result is not NotImplemented:
-            return _to_torch(xp, result) if on_cpu else result
+            return result
     return _step_through(xp, transform, state, block)
 
 
@@ -82,13 +84,7 @@ def _step_through(xp: Any, transform: RewardTransform, state: State, block: Read
 
 
 def _read_block(
-    xp: Any,
-    transform: RewardTransform,
-    state: State,
-    rewards: Array,
-    dones: Array,
-    valid: Array | None,
-    settle: Array | None,
+    transform: RewardTransform, state: State, rewards: Array, dones: Array, valid: Array | None, settle: Array | None
 ) -> Read:
     """Return floats and booleans of one (T, B) shape that the state fits; invalid rows hold nothing."""
     fit = fit_of(transform, state)
@@ -96,32 +92,10 @@ def _read_block(
         raise ValueError(
             f"shape_rollout needs rewards of shape (T, B), got {tuple(rewards.shape)}; one environment is (T, 1)"
         )
-    xp = namespace(rewards) if fit is None else namespace(rewards, fit[0])
-    rewards = as_floats(xp, detached(rewards), float_dtype(xp, rewards) if fit is None else fit[0].dtype)
-    if fit is not None:
-        fits("shape_rollout", (fit[0], (rewards.shape[0], *fit[1])), rewards)
-    dones = read_flags("shape_rollout", "dones", dones, rewards)
-    valid = None if valid is None else read_flags("shape_rollout", "valid", valid, rewards)
-    settle = None if settle is None else read_flags("shape_rollout", "settle", settle, rewards)
-    if valid is not None:
-        rewards, dones = xp.where(valid, rewards, 0.0), dones & valid
-        settle = None if settle is None else settle & valid
+    whole = None if fit is None else (fit[0], (rewards.shape[0], *fit[1]))
+    xp, rewards, dones, valid, settle = read_arrays("shape_rollout", whole, rewards, "dones", dones, valid, settle)
     refuse_not_finite(xp, "shape_rollout", _as_block(rewards))
     return rewards, dones, valid, settle
-
-
-def _to_numpy(tree: Any) -> Any:
-    def convert(x: Any) -> Any:
-        return x.numpy() if hasattr(x, "numpy") else x
-
-    return _map(convert, tree)
-
-
-def _to_torch(xp: Any, tree: Any) -> Any:
-    def convert(x: Any) -> Any:
-        return xp.asarray(x) if isinstance(x, (np.ndarray, np.generic)) else x
-
-    return _map(convert, tree)
 
 
 def _map(function: Callable[[Any], Any], tree: Any) -> Any:

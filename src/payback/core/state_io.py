@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -38,17 +39,7 @@ def save_state(path: str | os.PathLike[str], state: State) -> None:
     array([0., 0., 0., 0.])
     """
     arrays: dict[str, np.ndarray] = {}
-    layout = {"format": FORMAT, "state": _describe(state, arrays)}
-    path = Path(path)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with open(partial, "wb") as file:
-            np.savez(file, allow_pickle=False, layout=np.array(json.dumps(layout)), **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_npz(path, {"format": FORMAT, "state": _describe(state, arrays)}, arrays)
 
 
 def load_state(path: str | os.PathLike[str], like: State = None) -> State:
@@ -61,14 +52,8 @@ def load_state(path: str | os.PathLike[str], like: State = None) -> State:
     Traceback (most recent call last):
     FileNotFoundError: ...
     """
-    with open(path, "rb") as file:
-        try:
-            with np.load(file, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
-            layout = json.loads(str(arrays["layout"]))
-            found, outline = layout["format"], layout["state"]
-        except Exception as error:
-            raise ValueError(f"{path} is not a state that save_state wrote, or is damaged: {error}") from error
+    not_ours = f"{path} is not a state that save_state wrote, or is damaged"
+    (found, outline), arrays = read_npz(path, ("format", "state"), not_ours)
     if found != FORMAT:
         raise ValueError(
             f"{path} holds a state of format {found}, this version reads {FORMAT}; use the payback that wrote it"
@@ -84,7 +69,35 @@ def load_state(path: str | os.PathLike[str], like: State = None) -> State:
     try:
         return _rebuild(outline, arrays, like)
     except Exception as error:
-        raise ValueError(f"{path} is not a state that save_state wrote, or is damaged: {error}") from error
+        raise ValueError(f"{not_ours}: {error}") from error
+
+
+def write_npz(path: str | os.PathLike[str], layout: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """Write arrays, and a layout in JSON terms that says what they are, to one file, whole or not at all."""
+    path = Path(path)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with open(partial, "wb") as file:
+            np.savez(file, allow_pickle=False, layout=np.array(json.dumps(layout)), **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_npz(
+    path: str | os.PathLike[str], keys: tuple[str, ...], not_ours: str
+) -> tuple[list[Any], dict[str, np.ndarray]]:
+    """Return these entries of the layout, and the arrays, that `write_npz` wrote; say `not_ours` of any other file."""
+    with open(path, "rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+            layout = json.loads(str(arrays.pop("layout")))
+            return [layout[key] for key in keys], arrays
+        except Exception as error:
+            raise ValueError(f"{not_ours}: {error}") from error
 
 
 def _describe(state: Any, arrays: dict[str, np.ndarray]) -> Any:

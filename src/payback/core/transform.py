@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from payback.core.arrays import Array, namespace
-from payback.core.validate import read_flags, read_gamma, read_step, refuse_made, refuse_overflow
+from payback.core.validate import Fit, read_flags, read_gamma, read_step, refuse_made, refuse_overflow
 
 State = Any
 """A transform's state: a NamedTuple of arrays, or a tuple of states for a chain."""
@@ -72,8 +72,6 @@ Step = Callable[[Any, State, Array, Array | None, Array | None, Array | None], t
 shape, booleans, reward 0 and no end in invalid rows. NumPy's `done` is None where no episode ends."""
 Block = Callable[[State, Array, Array, Array | None, Array | None], Any]
 """(state, rewards, dones, valid, settle) → (state, shaped) for a read (T, B) block; NotImplemented: step through it."""
-Fit = tuple[Array, tuple[int, ...]]
-"""An array of the state, whose library and dtype rewards must have, and their shape."""
 
 
 class Schedule(NamedTuple):

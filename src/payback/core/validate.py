@@ -21,6 +21,8 @@ from payback.core.arrays import (
 )
 
 OWN = "use the state that this transform's init or update returned"
+Fit = tuple[Array, tuple[int, ...]]
+"""An array of the state, whose library and dtype rewards must have, and their shape."""
 
 
 def read_gamma(gamma: Any) -> float:
@@ -89,14 +91,9 @@ def read_terms(name: str, found: Array, terms: np.ndarray) -> None:
 
 
 def read_step(
-    name: str,
-    fit: tuple[Array, tuple[int, ...]] | None,
-    reward: Array,
-    done: Array,
-    valid: Array | None,
-    settle: Array | None,
+    name: str, fit: Fit | None, reward: Array, done: Array, valid: Array | None, settle: Array | None
 ) -> tuple[Any, Array, Array | None, Array | None, Array | None]:
-    """Return (xp, reward, done, valid, settle) of one step; `fit` is an array of the state and the shape of a reward.
+    """Return (xp, reward, done, valid, settle) of one step.
 
     Invalid rows (`valid` false) get reward 0, no end and no event, whatever they hold. With NumPy `done` is None where
     no episode ends, which most steps are.
@@ -105,18 +102,29 @@ def read_step(
         if not all_finite(reward):
             refuse_not_finite(np, name, reward)
         return np, reward, done if np.count_nonzero(done) else None, None, None
+    xp, reward, done, valid, settle = read_arrays(name, fit, reward, "done", done, valid, settle)
+    refuse_not_finite(xp, name, reward)
+    return xp, reward, None if xp is np and not np.count_nonzero(done) else done, valid, settle
+
+
+def read_arrays(
+    name: str, fit: Fit | None, reward: Array, ends: str, done: Array, valid: Array | None, settle: Array | None
+) -> tuple[Any, Array, Array, Array | None, Array | None]:
+    """Return (xp, reward, done, valid, settle) of a step or a block as floats and booleans that fit the state.
+
+    Errors call `done` by the caller's name `ends`.
+    """
     xp = namespace(reward) if fit is None else namespace(reward, fit[0])
     reward = as_floats(xp, detached(reward), float_dtype(xp, reward) if fit is None else fit[0].dtype)
     if fit is not None:
         fits(name, fit, reward)
-    done = read_flags(name, "done", done, reward)
+    done = read_flags(name, ends, done, reward)
     settle = None if settle is None else read_flags(name, "settle", settle, reward)
     if valid is not None:
         valid = read_flags(name, "valid", valid, reward)
         reward, done = xp.where(valid, reward, 0.0), done & valid
         settle = None if settle is None else settle & valid
-    refuse_not_finite(xp, name, reward)
-    return xp, reward, None if xp is np and not np.count_nonzero(done) else done, valid, settle
+    return xp, reward, done, valid, settle
 
 
 def read_flags(name: str, what: str, flags: Array, like: Array) -> Array:
@@ -137,7 +145,7 @@ def read_flags(name: str, what: str, flags: Array, like: Array) -> Array:
     return cast_to(xp, flags, boolean)
 
 
-def fits(name: str, fit: tuple[Array, tuple[int, ...]], rewards: Array) -> None:
+def fits(name: str, fit: Fit, rewards: Array) -> None:
     """Refuse rewards of another dtype, or for other environments, than the state was made for."""
     dtype, shape = fit[0].dtype, fit[1]
     if rewards.dtype != dtype:
@@ -160,20 +168,17 @@ def fits(name: str, fit: tuple[Array, tuple[int, ...]], rewards: Array) -> None:
 
 def refuse_not_finite(xp: Any, name: str, reward: Array) -> None:
     """Raise on NaN or infinity, naming step and environment, where values may be looked at."""
-    if not can_look(xp, reward):
-        return
     where = first_not_finite(xp, reward)
-    if where is None:
-        return
-    raise ValueError(
-        f"{name}: the reward of {place_of(where)} is {float(reward[where])}; "
-        f"fix the intrinsic reward before it is shaped (no state was changed)"
-    )
+    if where is not None:
+        raise ValueError(
+            f"{name}: the reward of {place_of(where)} is {float(reward[where])}; "
+            f"fix the intrinsic reward before it is shaped (no state was changed)"
+        )
 
 
 def refuse_made(xp: Any, name: str, shaped: Array) -> None:
     """Raise where code of the caller's makes NaN or infinity of a finite reward, before it enters another's state."""
-    where = first_not_finite(xp, shaped) if can_look(xp, shaped) else None
+    where = first_not_finite(xp, shaped)
     if where is not None:
         raise ValueError(
             f"{name} made {float(shaped[where])} of the reward of {place_of(where)}; let it return finite numbers "
@@ -185,7 +190,7 @@ def refuse_overflow(xp: Any, name: str, shaped: Array) -> None:
     """Raise where what is paid is not finite although what came in was: the dtype cannot hold it."""
     if xp is np and all_finite(shaped):
         return
-    where = first_not_finite(xp, shaped) if can_look(xp, shaped) else None
+    where = first_not_finite(xp, shaped)
     if where is not None:
         wider = "" if "float64" in str(shaped.dtype) else "use rewards in float64, or "
         raise OverflowError(
@@ -205,7 +210,7 @@ def detached(x: Array) -> Array:
     return x.detach() if is_torch_array(x) and x.requires_grad else x
 
 
-def _is_plain(fit: tuple[Array, tuple[int, ...]] | None, reward: Array, done: Array) -> bool:
+def _is_plain(fit: Fit | None, reward: Array, done: Array) -> bool:
     """Whether one look shows that all is NumPy and fits: the common case, made cheap."""
     if not type(reward) is type(done) is np.ndarray or done.dtype != np.bool_ or reward.shape != done.shape:
         return False

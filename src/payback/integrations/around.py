@@ -81,11 +81,8 @@ def _callers() -> list[tuple[FrameType, Any]]:
         if frame.f_code.co_name in CALLS:
             layer = frame.f_locals.get(frame.f_code.co_varnames[0]) if frame.f_code.co_argcount else None
             # An environment, or SB3's wrapper of several; no shaping, because a second one is said when it is built.
-            if _is_environment(layer) and not isinstance(vars(layer).get("ledger"), Ledger):
+            is_environment = hasattr(layer, "action_space") and hasattr(layer, "__dict__")
+            if is_environment and not isinstance(vars(layer).get("ledger"), Ledger):
                 found.append((frame, layer))
         frame = frame.f_back
     return found
-
-
-def _is_environment(layer: Any) -> bool:
-    return hasattr(layer, "action_space") and hasattr(layer, "__dict__")

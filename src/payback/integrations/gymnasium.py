@@ -123,7 +123,9 @@ class ShapeVectorReward(VectorWrapper):
         if self._not_reset:
             self._not_reset.step(ended, self.ledger.steps)
         try:
-            F, event = self._ask(before, actions, info, valid, resets)
+            F, event = self._read(self._intrinsic, before, actions, info, valid, resets), None
+            if self._event is not None:
+                event = read_end("event", self._read(self._event, before, actions, info, valid, resets), self._B)
             shaped = self.ledger.step(F, None if ended is None else terminated, cut, valid, event)
         except Exception:
             self.ledger.abandon(ended if valid is None or ended is None else ended & valid)
@@ -143,15 +145,6 @@ class ShapeVectorReward(VectorWrapper):
             self.ledger.close()
         super().close(**kwargs)
 
-    def _ask(
-        self, before: Any, actions: Any, info: dict, valid: np.ndarray | None, resets: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return F and the events of a step, in float64 and booleans; both 0 in invalid rows."""
-        F = self._read(self._intrinsic, before, actions, info, valid, resets)
-        if self._event is None:
-            return F, None
-        return F, read_end("event", self._read(self._event, before, actions, info, valid, resets), self._B)
-
     def _read(
         self,
         source: Source,
@@ -161,6 +154,7 @@ class ShapeVectorReward(VectorWrapper):
         valid: np.ndarray | None,
         resets: np.ndarray | None,
     ) -> np.ndarray:
+        """Return what a source says of a step, in float64; 0 in invalid rows."""
         step = self.ledger.steps
         if isinstance(source, str):
             values = from_info(source, self._B, step, info, valid, resets)

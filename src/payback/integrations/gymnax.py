@@ -119,11 +119,13 @@ class ShapeVectorReward:
     def reset(self, key: jax.Array, params: Any = None) -> tuple[Any, ShapedState]:
         """Reset all environments, and begin the shaping anew; `key` has one row per environment."""
         obs, env_state = jax.vmap(self._env.reset, in_axes=(0, None))(key, params)
-        zeros = jnp.zeros(len(key))
+        zeros, source = jnp.zeros(len(key)), self._intrinsic
+        # The bonus is drawn with a key that no environment uses.
+        bonus = source.init(jax.random.fold_in(key[0], 1), obs) if isinstance(source, PureBonus) else ()
         state = ShapedState(
             env_state=env_state,
             loans=self._transform.init(zeros),
-            bonus=_init(self._intrinsic, key, obs),
+            bonus=bonus,
             obs=obs if self._remembers else (),
             paid=nothing_paid(zeros),
         )
@@ -235,11 +237,6 @@ class ShapeReward:
         action = jax.tree.map(lambda x: jnp.asarray(x)[None], action)
         obs, state, *rest = self._batch.step(key[None], state, action, params)
         return _first(obs), state, *(_first(part) for part in rest)
-
-
-def _init(source: Source, key: jax.Array, obs: Any) -> Any:
-    """Make the bonus's state, with a key that no environment uses."""
-    return source.init(jax.random.fold_in(key[0], 1), obs) if isinstance(source, PureBonus) else ()
 
 
 def _first(part: Any) -> Any:

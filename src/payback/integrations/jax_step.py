@@ -1,7 +1,7 @@
 """Reading one step of a JAX environment in gymnax's form, with five values or six."""
 
 # JAX's array constructors take a dtype and a sharding without types; gymnax's environments are anything.
-# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
 

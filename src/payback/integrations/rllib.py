@@ -32,7 +32,7 @@ from payback.integrations.bonus_values import ask, read_end, read_intrinsic
 from payback.integrations.host import host
 from payback.integrations.ledger import Ledger, ShapingWarning
 from payback.integrations.rllib_means import centers_in, centers_of, save_with, set_centers, with_centers
-from payback.integrations.told import confirm_gamma
+from payback.integrations.told import confirm_gamma, other_gamma
 from payback.integrations.watch import ROUNDING
 
 with host("RLlib", "pip install 'payback[rllib]'"):
@@ -90,12 +90,8 @@ class ShapeReward(RLlibCallback):
     def on_algorithm_init(self, *, algorithm: Any, metrics_logger: Any = None, **kwargs: Any) -> None:
         """Compare the algorithm's γ with the loans', and make F̄ a part of its checkpoints."""
         learner = algorithm.config.gamma
-        loans = self.transform.gamma if isinstance(self.transform, Match) else learner
-        if learner != loans:
-            problem = (
-                f"the learner discounts with gamma {learner}, the loans are repaid with gamma {loans}: "
-                "they would not cancel; give both the same"
-            )
+        if isinstance(self.transform, Match) and learner != self.transform.gamma:
+            problem = other_gamma(learner, self.transform.gamma)
             if self.strict:
                 raise ValueError(f"{problem}; to go on all the same use ShapeReward(..., strict=False)")
             warnings.warn(problem, ShapingWarning, stacklevel=2)
@@ -191,13 +187,13 @@ class ShapeReward(RLlibCallback):
             self._bonuses = BonusPerEnvironment(self.intrinsic, B)
             worker = env_runner.worker_index or 0
             ledger = Ledger(self.transform, B, self.on_truncation, self._bonuses, record=self.record, worker=worker)
-            self.ledger = env_runner.shaping = ledger
-            self.ledger.confirmed = True  # by on_algorithm_init
-            self.ledger.largest = float(np.finfo(np.float32).max)
+            ledger.confirmed = True  # by on_algorithm_init
+            ledger.largest = float(np.finfo(np.float32).max)
             if ledger.log is not None:
                 _before_closing(env_runner.env, ledger.log.flush)
-            self.ledger.state = with_centers(self.ledger.state, getattr(env_runner, "shaping_means", []))
-            self._returns = np.zeros(env_runner.num_envs)
+            ledger.state = with_centers(ledger.state, getattr(env_runner, "shaping_means", []))
+            self.ledger = env_runner.shaping = ledger
+            self._returns = np.zeros(B)
         return self.ledger
 
     def _only(self, env_index: int) -> np.ndarray:

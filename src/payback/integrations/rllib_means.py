@@ -1,8 +1,7 @@
 """RLlib: F̄ in the environment runners, and in the algorithm's state, which is what its checkpoints hold."""
 
 # RLlib's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownParameterType=false, reportUnknownVariableType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownVariableType=false
 
 from __future__ import annotations
 

@@ -11,8 +11,7 @@ rewarded, and RE3 is refused.
 """
 
 # rllte's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownParameterType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 

@@ -38,11 +38,16 @@ def confirm_gamma(transform: RewardTransform, learner_gamma: float | None) -> bo
     if not isinstance(transform, Match):
         return True
     if learner_gamma is not None and read_gamma(learner_gamma) != transform.gamma:
-        raise ValueError(
-            f"the learner discounts with gamma {learner_gamma}, the loans are repaid with gamma {transform.gamma}: "
-            "they would not cancel; give both the same"
-        )
+        raise ValueError(other_gamma(learner_gamma, transform.gamma))
     return learner_gamma is not None
+
+
+def other_gamma(learner: float, loans: float) -> str:
+    """Say that the learner discounts with another γ than loans are repaid with."""
+    return (
+        f"the learner discounts with gamma {learner}, the loans are repaid with gamma {loans}: they would not cancel; "
+        "give both the same"
+    )
 
 
 def refuse_too_large(shaped: float, environment: int, length: int) -> NoReturn:

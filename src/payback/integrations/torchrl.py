@@ -13,8 +13,8 @@ what became of the reward that it paid, and warns. `check_wiring(env)` plays a f
 """
 
 # TorchRL's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownParameterType=false
-# pyright: reportUnknownVariableType=false, reportMissingTypeStubs=false, reportConstantRedefinition=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportMissingTypeStubs=false
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """TorchRL: what was paid, handed on to the watch over finished episodes and to the log."""
 
-# TorchRL's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
-
 from __future__ import annotations
 
 from pathlib import Path

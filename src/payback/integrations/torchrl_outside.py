@@ -1,8 +1,8 @@
 """TorchRL: what comes after the shaping, seen in the tensordict that the learner reads and in the transforms."""
 
 # TorchRL's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownParameterType=false
-# pyright: reportUnknownVariableType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportMissingTypeStubs=false
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """TorchRL: reading a step's intrinsic reward, flags and dtype from the tensordict."""
 
 # TorchRL's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownParameterType=false
-# pyright: reportUnknownVariableType=false, reportMissingTypeStubs=false, reportConstantRedefinition=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportConstantRedefinition=false
 
 from __future__ import annotations
 

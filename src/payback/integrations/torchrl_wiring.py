@@ -1,8 +1,7 @@
 """Playing a finished TorchRL environment, to see whether what comes out is what the shaping paid."""
 
 # TorchRL's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownParameterType=false
-# pyright: reportUnknownVariableType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from copy import deepcopy
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -54,14 +56,9 @@ def check_wiring(env: Any, episodes: int = 20) -> int:
 
 def say_stacked(env: Any, gamma: float | None) -> None:
     """Warn of a shaping inside the one that is being built around `env`; its γ is compared where both are known."""
-    layer = env
-    while layer is not None:
-        ledger = vars(layer).get("ledger")
-        if isinstance(ledger, Ledger):
-            inner = getattr(ledger.transform, "gamma", None)
-            _warn(_stacked(2, f"{gamma}, {inner}"))
-            return
-        layer = vars(layer).get("env")
+    inner = next((ledger for _, ledger in _layers(env) if ledger is not None), None)
+    if inner is not None:
+        _warn(_stacked(2, f"{gamma}, {getattr(inner.transform, 'gamma', None)}"))
 
 
 def _stacked(count: int, gammas: str) -> str:
@@ -71,18 +68,19 @@ def _stacked(count: int, gammas: str) -> str:
     )
 
 
+def _layers(env: Any) -> Iterator[tuple[Any, Ledger | None]]:
+    """Yield each wrapper, and the environment within, with its ledger if it is a shaping; the outermost first."""
+    while env is not None:
+        ledger = vars(env).get("ledger")
+        yield env, ledger if isinstance(ledger, Ledger) else None
+        env = vars(env).get("env")
+
+
 def _walk(env: Any) -> tuple[list[Ledger], list[Any]]:
     """Return the ledgers of all shapings, the outermost first, and the wrappers outside the first."""
-    ledgers: list[Ledger] = []
-    outside: list[Any] = []
-    layer = env
-    while layer is not None:
-        ledger = vars(layer).get("ledger")
-        if isinstance(ledger, Ledger):
-            ledgers.append(ledger)
-        elif not ledgers:
-            outside.append(layer)
-        layer = vars(layer).get("env")
+    layers = list(_layers(env))
+    ledgers = [ledger for _, ledger in layers if ledger is not None]
+    outside = [layer for layer, _ in takewhile(lambda pair: pair[1] is None, layers)]
     if not ledgers:
         raise ValueError(
             "check_wiring found no ShapeReward or ShapeVectorReward among the wrappers; give it the finished stack"

@@ -44,7 +44,7 @@ class Curiosity:
         *,
         alpha: float,
         rate: float,
-        normalise: bool,
+        normalise: bool = True,
         learn_every: int = 32,
         share: float = 0.25,
         batch_size: int = 256,
@@ -86,7 +86,7 @@ class Curiosity:
         counted = F if valid is None else F[valid]
         self._scale.add(counted)
         if len(counted) and self._learning.add(batch):
-            for part in self._learning.draw(self.method.looks_back, self._actions is not None):
+            for part in self._learning.draw():
                 self._step(part)
         return paid
 

@@ -38,7 +38,7 @@ def Disagreement(  # noqa: N802  the method's name
     (4,)
     """
     models = read_count("models", models, 2)
-    sizes = {"models": models, "width": width, "latent": latent, "actions": Actions("Disagreement", actions).size}
+    read = Actions("Disagreement", actions)
 
     def build(shape: tuple[int, ...], size: int) -> nn.ModuleDict:
         target = encoder(shape, width, latent).requires_grad_(False)
@@ -47,15 +47,14 @@ def Disagreement(  # noqa: N802  the method's name
 
     method = Method(
         name="Disagreement",
-        sizes=sizes,
+        sizes={"models": models, "width": width, "latent": latent, "actions": read.size},
         build=build,
         novelty=lambda networks, x, a, y: guesses(networks, x, a).var(dim=0, correction=0).mean(dim=1),
         loss=loss,
         actions=actions,
         looks_back=True,
     )
-    chosen: Options = {"normalise": True, **options}
-    return Curiosity(method, alpha=alpha, rate=rate, **chosen)
+    return Curiosity(method, alpha=alpha, rate=rate, **options)
 
 
 def guesses(networks: nn.ModuleDict, x: torch.Tensor, a: torch.Tensor) -> torch.Tensor:

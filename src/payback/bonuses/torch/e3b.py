@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 from torch import nn
 
-from payback.bonuses.observations import rows_to_reset
+from payback.bonuses.observations import refuse_other_number, rows_to_reset
 from payback.bonuses.torch.curiosity import Curiosity
 from payback.bonuses.torch.dynamics import dynamics, dynamics_loss
 from payback.bonuses.torch.method import Method, Options
@@ -37,7 +37,7 @@ def E3B(  # noqa: N802  the method's name
     >>> second < first
     True
     """
-    sizes = {"width": width, "latent": latent, "actions": Actions("E3B", actions).size}
+    read = Actions("E3B", actions)
 
     def build(shape: tuple[int, ...], size: int) -> nn.ModuleDict:
         networks = dynamics(shape, size, width, latent)
@@ -46,16 +46,15 @@ def E3B(  # noqa: N802  the method's name
 
     method = Method(
         name="E3B",
-        sizes=sizes,
+        sizes={"width": width, "latent": latent, "actions": read.size},
         build=build,
         novelty=lambda networks, x, a, y: networks["encoder"](y),
-        loss=dynamics_loss(Actions("E3B", actions).discrete, forward=0.0, inverse=1.0),
+        loss=dynamics_loss(read.discrete, forward=0.0, inverse=1.0),
         memory=Ellipsoid(latent, ridge),
         actions=actions,
         looks_back=True,
     )
-    chosen: Options = {"normalise": True, **options}
-    return Curiosity(method, alpha=alpha, rate=rate, **chosen)
+    return Curiosity(method, alpha=alpha, rate=rate, **options)
 
 
 class Ellipsoid:
@@ -94,11 +93,7 @@ class Ellipsoid:
     def _of(self, B: int) -> np.ndarray:
         if self._inverse is None:
             self._inverse = np.repeat(self._fresh[None], B, axis=0)
-        if len(self._inverse) != B:
-            raise ValueError(
-                f"E3B has episodes of {len(self._inverse)} environments under way and was given {B}; "
-                f"call reset(np.ones({B}, dtype=bool)) to begin anew with {B}"
-            )
+        refuse_other_number("E3B", len(self._inverse), B)
         return self._inverse
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -37,22 +37,17 @@ def ICM(  # noqa: N802  the method's name
     >>> bonus(obs, np.array([0, 1, 0, 1]), obs, {}).shape
     (4,)
     """
-    sizes = {"width": width, "latent": latent, "actions": Actions("ICM", actions).size}
-
-    def build(shape: tuple[int, ...], size: int) -> nn.ModuleDict:
-        return dynamics(shape, size, width, latent)
-
+    read = Actions("ICM", actions)
     method = Method(
         name="ICM",
-        sizes=sizes,
-        build=build,
+        sizes={"width": width, "latent": latent, "actions": read.size},
+        build=lambda shape, size: dynamics(shape, size, width, latent),
         novelty=novelty,
-        loss=dynamics_loss(Actions("ICM", actions).discrete, forward, inverse),
+        loss=dynamics_loss(read.discrete, forward, inverse),
         actions=actions,
         looks_back=True,
     )
-    chosen: Options = {"normalise": True, **options}
-    return Curiosity(method, alpha=alpha, rate=rate, **chosen)
+    return Curiosity(method, alpha=alpha, rate=rate, **options)
 
 
 def novelty(networks: nn.ModuleDict, x: torch.Tensor, a: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -21,7 +21,7 @@ class Learning:
     >>> learning = Learning(every=2, share=0.5, batch_size=3, seed=0)
     >>> [learning.add((None, None, torch.zeros(4, 1))) for _ in range(2)]
     [False, True]
-    >>> [len(y) for _, _, y in learning.draw(False, False)]
+    >>> [len(y) for _, _, y in learning.draw()]
     [3, 1]
     """
 
@@ -37,14 +37,12 @@ class Learning:
         self._calls.append(batch)
         return len(self._calls) >= self._every
 
-    def draw(self, looks_back: bool, acts: bool) -> Iterator[Batch]:
+    def draw(self) -> Iterator[Batch]:
         """Yield batches of a random share of what was kept, and forget it all."""
-        calls, self._calls = self._calls, []
-        N = sum(len(y) for _, _, y in calls)
-        drawn = torch.randperm(N, generator=self._generator, device="cpu")[: max(1, round(self._share * N))]
-        x = torch.cat([call[0] for call in calls]) if looks_back else None
-        a = torch.cat([call[1] for call in calls]) if acts else None
-        y = torch.cat([call[2] for call in calls])
+        columns, self._calls = list(zip(*self._calls, strict=True)), []
+        x, a = (None if column[0] is None else torch.cat(column) for column in columns[:2])
+        y = torch.cat(columns[2])
+        drawn = torch.randperm(len(y), generator=self._generator, device="cpu")[: max(1, round(self._share * len(y)))]
         for rows in torch.split(drawn.to(y.device), self._size):
             yield None if x is None else x[rows], None if a is None else a[rows], y[rows]
 

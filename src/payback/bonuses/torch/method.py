@@ -65,7 +65,7 @@ class Options(TypedDict, total=False):
     batch_size: int
     """At most so many transitions per gradient step. 256."""
     normalise: bool
-    """Divide F by the root mean square of all earlier F."""
+    """Divide F by the root mean square of all earlier F. True, False for RIDE and NovelD."""
     whiten: bool
     """Whiten observations by the statistics of all earlier ones, clipped to ±5. True."""
     view: Callable[[Any], Any] | None

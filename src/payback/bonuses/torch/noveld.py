@@ -37,10 +37,6 @@ def NovelD(  # noqa: N802  the method's name
     >>> bonus(obs, None, obs, {})
     array([0., 0., 0.])
     """
-    sizes = {"width": width, "latent": latent}
-
-    def build(shape: tuple[int, ...], actions: int) -> nn.ModuleDict:
-        return distillation(shape, width, latent)
 
     def difference(networks: nn.ModuleDict, x: torch.Tensor, a: Any, y: torch.Tensor) -> torch.Tensor:
         before, after = error(networks, torch.cat([x, y])).chunk(2)
@@ -48,8 +44,8 @@ def NovelD(  # noqa: N802  the method's name
 
     method = Method(
         name="NovelD",
-        sizes=sizes,
-        build=build,
+        sizes={"width": width, "latent": latent},
+        build=lambda shape, actions: distillation(shape, width, latent),
         novelty=difference,
         loss=loss,
         memory=PerVisit("NovelD", key, lambda n: (n == 1).astype(np.float64)),

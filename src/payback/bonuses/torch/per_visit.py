@@ -11,7 +11,7 @@ from payback.bonuses.observations import Key
 from payback.bonuses.visits import Visits
 
 
-class PerVisit:
+class PerVisit(Visits):
     """Multiply novelty by a factor of n(s′), the visits in this episode.
 
     >>> memory, place = PerVisit("RIDE", None, lambda n: 1 / np.sqrt(n)), np.array([[1.0]])
@@ -20,20 +20,9 @@ class PerVisit:
     """
 
     def __init__(self, name: str, key: Key | None, factor: Callable[[np.ndarray], np.ndarray]):
-        self._visits, self._factor = Visits(name, key), factor
+        super().__init__(name, key)
+        self._factor = factor
 
     def pay(self, novelty: np.ndarray, obs: Any, next_obs: Any, valid: np.ndarray | None) -> np.ndarray:
         """Return novelty · factor(n), after counting s′."""
-        return novelty * self._factor(self._visits.arrive(obs, next_obs, valid))
-
-    def reset(self, where: Any) -> None:
-        """Forget the visits of the environments in the mask."""
-        self._visits.reset(where)
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return what to save."""
-        return self._visits.arrays()
-
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over what was saved."""
-        self._visits.restore(arrays)
+        return novelty * self._factor(self.arrive(obs, next_obs, valid))

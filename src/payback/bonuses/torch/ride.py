@@ -41,17 +41,13 @@ def RIDE(  # noqa: N802  the method's name
     >>> bonus(obs, np.array([0, 1, 0]), obs, {})
     array([0., 0., 0.])
     """
-    sizes = {"width": width, "latent": latent, "actions": Actions("RIDE", actions).size}
-
-    def build(shape: tuple[int, ...], size: int) -> nn.ModuleDict:
-        return dynamics(shape, size, width, latent)
-
+    read = Actions("RIDE", actions)
     method = Method(
         name="RIDE",
-        sizes=sizes,
-        build=build,
+        sizes={"width": width, "latent": latent, "actions": read.size},
+        build=lambda shape, size: dynamics(shape, size, width, latent),
         novelty=impact,
-        loss=dynamics_loss(Actions("RIDE", actions).discrete, forward, inverse),
+        loss=dynamics_loss(read.discrete, forward, inverse),
         memory=PerVisit("RIDE", key, lambda n: 1 / np.sqrt(n)),
         actions=actions,
         looks_back=True,

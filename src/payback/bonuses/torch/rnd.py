@@ -37,14 +37,14 @@ def RND(  # noqa: N802  the method's name
     >>> F[-1] < 0.5 * F[1]
     True
     """
-    sizes = {"width": width, "latent": latent, "deeper": read_count("deeper", deeper, 0)}
-
-    def build(shape: tuple[int, ...], actions: int) -> nn.ModuleDict:
-        return distillation(shape, width, latent, deeper)
-
-    method = Method(name="RND", sizes=sizes, build=build, novelty=novelty, loss=loss)
-    chosen: Options = {"normalise": True, **options}
-    return Curiosity(method, alpha=alpha, rate=rate, **chosen)
+    method = Method(
+        name="RND",
+        sizes={"width": width, "latent": latent, "deeper": read_count("deeper", deeper, 0)},
+        build=lambda shape, actions: distillation(shape, width, latent, deeper),
+        novelty=lambda networks, x, a, y: error(networks, y),
+        loss=loss,
+    )
+    return Curiosity(method, alpha=alpha, rate=rate, **options)
 
 
 def distillation(shape: tuple[int, ...], width: int, latent: int, deeper: int = 2) -> nn.ModuleDict:
@@ -56,11 +56,6 @@ def distillation(shape: tuple[int, ...], width: int, latent: int, deeper: int = 
 def error(networks: nn.ModuleDict, y: torch.Tensor) -> torch.Tensor:
     """Return ‖f̂(y) − f(y)‖², (B,)."""
     return (networks["predictor"](y) - networks["target"](y)).square().sum(dim=1)
-
-
-def novelty(networks: nn.ModuleDict, x: Any, a: Any, y: torch.Tensor) -> torch.Tensor:
-    """Return the error at s′."""
-    return error(networks, y)
 
 
 def loss(networks: nn.ModuleDict, x: Any, a: Any, y: torch.Tensor) -> torch.Tensor:

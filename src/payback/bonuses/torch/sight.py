@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from payback.bonuses.observations import as_leaves, refuse_not_numbers
+from payback.bonuses.observations import numbers_of
 
 LAYOUTS = ("HWC", "CHW")
 
@@ -65,12 +65,10 @@ class Sight:
         return torch.from_numpy(obs.copy()).to(self._device)
 
     def _one_array(self, obs: Any) -> np.ndarray:
-        B, found = as_leaves(self._name, obs)
-        for place, array in found:
-            refuse_not_numbers(self._name, place, array)
+        B, found = numbers_of(self._name, obs)
         if len(found) == 1 and not isinstance(obs, (Mapping, tuple)):
-            return found[0][1]
-        return np.concatenate([array.reshape(B, -1).astype(np.float32) for _, array in found], axis=1)
+            return found[0]
+        return np.concatenate([array.reshape(B, -1).astype(np.float32) for array in found], axis=1)
 
     def _channels_last(self, shape: tuple[int, ...]) -> bool:
         if self._permute is None:

@@ -1,26 +1,19 @@
 """The callback that checks what the wrapper cannot see, keeps F̄ with the model, and writes the shaping's figures."""
 
-# Stable-Baselines3's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownParameterType=false, reportUnknownVariableType=false
-
 from __future__ import annotations
 
 import warnings
 
 import numpy as np
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import VecEnvWrapper
 
-from payback.integrations.host import host
 from payback.integrations.lasting_state import running_mean
 from payback.integrations.ledger import ShapingWarning
 from payback.integrations.sb3.saved_model import keep_means, restore_means
 from payback.integrations.sb3.shape_vec_reward import ShapeVecReward
 from payback.integrations.sb3.stack import OFF_POLICY, gamma_of, gamma_problems_of, is_blind, problems_of, shapings_of
 from payback.integrations.watch import ROUNDING
-
-with host("Stable-Baselines3", "pip install 'payback[sb3]'"):
-    from stable_baselines3.common.callbacks import BaseCallback
-    from stable_baselines3.common.vec_env import VecEnvWrapper
 
 
 class CheckShaping(BaseCallback):
@@ -111,10 +104,9 @@ class CheckShaping(BaseCallback):
         if not len(wrong):
             return
         self._found, k = True, int(wrong[0])
-        names = ", ".join(type(wrapper).__name__ for wrapper in outside)
         self._tell(
             f"the shaping paid {shaping.paid[k]:.6g} to environment {k}, but the learner is given {given[k]:.6g}, "
-            f"because a wrapper outside ({names or 'the host'}) changes rewards: loans and repayments no longer "
+            f"because a wrapper outside ({_names(outside)}) changes rewards: loans and repayments no longer "
             "cancel; put it inside ShapeVecReward"
         )
 
@@ -142,10 +134,9 @@ class CheckShaping(BaseCallback):
         if self._found or not len(wrong):
             return
         self._found, k = True, int(wrong[0])
-        names = ", ".join(type(wrapper).__name__ for wrapper in outside)
         self._tell(
             f"the episode of environment {k} {'ends' if ends[k] else 'goes on'} for the learner, not for the shaping, "
-            f"because a wrapper outside ({names or 'the host'}) changes `done`: debts are settled at other steps than "
+            f"because a wrapper outside ({_names(outside)}) changes `done`: debts are settled at other steps than "
             "the learner's episodes end; put it inside ShapeVecReward"
         )
 
@@ -153,3 +144,7 @@ class CheckShaping(BaseCallback):
         if self.strict:
             raise ValueError(f"{problem}; to go on all the same use CheckShaping(strict=False)")
         warnings.warn(problem, ShapingWarning, stacklevel=3)
+
+
+def _names(outside: list[VecEnvWrapper]) -> str:
+    return ", ".join(type(wrapper).__name__ for wrapper in outside) or "the host"

@@ -1,8 +1,7 @@
 """Keeping F̄ with a saved model: in the file that SB3 writes, as numbers."""
 
 # Stable-Baselines3's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownParameterType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
 
@@ -13,14 +12,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from payback.integrations.host import host
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.vec_env import VecEnv
+
 from payback.integrations.lasting_state import lasting, with_lasting
 from payback.integrations.ledger import Ledger, ShapingWarning
 from payback.integrations.sb3.stack import find_shaping, shapings_of
-
-with host("Stable-Baselines3", "pip install 'payback[sb3]'"):
-    from stable_baselines3.common.base_class import BaseAlgorithm
-    from stable_baselines3.common.vec_env import VecEnv
 
 STATE = "shaping.npz"
 """The shaping state's name inside a saved model's zip file."""

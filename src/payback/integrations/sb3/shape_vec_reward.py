@@ -1,28 +1,24 @@
 """The VecEnv wrapper that pays r_t + F'_t."""
 
 # Stable-Baselines3's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownParameterType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from stable_baselines3.common.vec_env import VecEnv
 
 from payback.core.transform import RewardTransform
 from payback.integrations.around import Around
 from payback.integrations.bonus_values import ask, read_end, read_intrinsic, refuse_reward_shape
-from payback.integrations.host import host
+from payback.integrations.gymnasium_rows import copy
 from payback.integrations.ledger import Ledger
 from payback.integrations.observed_debt import with_debt
 from payback.integrations.sb3.unshaped import Unshaped
-
-with host("Stable-Baselines3", "pip install 'payback[sb3]'"):
-    from stable_baselines3.common.vec_env import VecEnv
 
 Source = Callable[[Any, Any, Any, list[dict[str, Any]]], Any] | str
 """(obs, actions, next_obs, infos) → (B,) on batches, `infos` being SB3's list; or the name of an info key.
@@ -71,7 +67,7 @@ class ShapeVecReward(Unshaped):
     def reset(self) -> Any:
         """Reset all environments; the debts of open episodes are dropped and counted."""
         obs = self.venv.reset()
-        self._obs = _copy(obs)
+        self._obs = copy(obs)
         self.ledger.reset()
         return with_debt(obs, self.ledger.owed) if self.observes_debt else obs
 
@@ -91,7 +87,7 @@ class ShapeVecReward(Unshaped):
         if True in done.tolist():
             ended = np.flatnonzero(done).tolist()
             terminated, truncated = _split(done, infos, ended)
-        before, self._obs = self._obs, _copy(obs)
+        before, self._obs = self._obs, copy(obs)
         try:
             F = self._read(self._intrinsic, before, infos, ended)
             event = None if self._event is None else self._read(self._event, before, infos, ended)
@@ -133,9 +129,9 @@ class ShapeVecReward(Unshaped):
             # Copies: what the callable changes in them changes nothing that the learner reads.
             own = [info.copy() for info in infos]
             for k in ended:
-                own[k]["terminal_observation"] = _copy(infos[k]["terminal_observation"])
+                own[k]["terminal_observation"] = copy(infos[k]["terminal_observation"])
             next_obs = _with_terminal(self._obs, own, ended) if ended else self._obs
-            values = ask(source, self.num_envs, step, before, _copy(self._actions), next_obs, own)
+            values = ask(source, self.num_envs, step, before, copy(self._actions), next_obs, own)
         return read_intrinsic(values, self.num_envs, step)
 
 
@@ -154,10 +150,6 @@ def _record(infos: list[dict[str, Any]], *columns: list[Any]) -> None:
     for info, extrinsic, intrinsic, shaped, owed, truncated in zip(infos, *columns, strict=True):
         info["extrinsic"], info["intrinsic"], info["shaped"] = extrinsic, intrinsic, shaped
         info["owed"], info["truncated"] = owed, truncated
-
-
-def _copy(x: Any) -> Any:
-    return x.copy() if isinstance(x, np.ndarray) else deepcopy(x)
 
 
 def _with_terminal(obs: Any, infos: list[dict[str, Any]], ended: list[int]) -> Any:

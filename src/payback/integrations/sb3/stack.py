@@ -1,21 +1,19 @@
 """What is wrapped around the shaping, and what of it breaks the law before the first step."""
 
 # Stable-Baselines3's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownParameterType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
 from typing import Any
 
-from payback.core.transform import Match
-from payback.integrations.host import host
-from payback.integrations.sb3.shape_vec_reward import ShapeVecReward
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize, unwrap_vec_normalize
+from stable_baselines3.her import HerReplayBuffer
 
-with host("Stable-Baselines3", "pip install 'payback[sb3]'"):
-    from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
-    from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize, unwrap_vec_normalize
-    from stable_baselines3.her import HerReplayBuffer
+from payback.core.transform import Match
+from payback.integrations.sb3.shape_vec_reward import ShapeVecReward
+from payback.integrations.told import other_gamma
 
 OFF_POLICY = (
     "A replayed F′ belongs to its own history: a history is worth its extrinsic value less its debt, for one-step and "
@@ -54,15 +52,8 @@ def gamma_of(model: Any) -> float:
 
 def gamma_problems_of(model: Any, stack: list[tuple[ShapeVecReward, list[VecEnvWrapper]]]) -> list[str]:
     """Say which shapings repay with another γ than the model discounts with, now: a model's γ may be changed."""
-    problems: list[str] = []
-    for shaping, _ in stack:
-        transform = shaping.ledger.transform
-        if isinstance(transform, Match) and model.gamma != transform.gamma:
-            problems.append(
-                f"the learner discounts with gamma {model.gamma}, the loans are repaid with gamma {transform.gamma}: "
-                "they would not cancel; give both the same"
-            )
-    return problems
+    matches = [shaping.ledger.transform for shaping, _ in stack if isinstance(shaping.ledger.transform, Match)]
+    return [other_gamma(model.gamma, match.gamma) for match in matches if model.gamma != match.gamma]
 
 
 def problems_of(model: Any, env: VecEnv) -> list[str]:

@@ -1,20 +1,16 @@
 """The wrapper of an evaluation environment: it stands where ShapeVecReward stands in training, and pays r_t alone."""
 
 # Stable-Baselines3's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownParameterType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
-from payback.integrations.host import host
 from payback.integrations.observed_debt import space_with_debt, with_debt
-
-with host("Stable-Baselines3", "pip install 'payback[sb3]'"):
-    from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
 
 class Unshaped(VecEnvWrapper):
