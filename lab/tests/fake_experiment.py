@@ -18,6 +18,7 @@ import numpy as np
 
 from payback_lab.atomic_write import write_file
 from payback_lab.methods import SCHEMES
+from payback_lab.running.asked import Asked
 from payback_lab.running.plan import Claim, Result, Run, Scalar, by_group, checkpoint_of
 from payback_lab.user_error import UserError
 
@@ -67,20 +68,13 @@ class FakeExperiment:
     def prepare(self, runs: Sequence[Run]) -> None:
         pass
 
-    def plan(
-        self,
-        schemes: Sequence[str],
-        seeds: int | None,
-        settings: Sequence[str],
-        steps: int | None,
-        ablation: str | None,
-        first_seed: int = 0,
-    ) -> list[Run]:
-        config = FakeConfig(episodes=steps or FakeConfig.episodes)
-        if ablation:
-            config = replace(config, **self.ablations[ablation])
-        chosen = range(first_seed, first_seed + (seeds or self.seeds))
-        return [Run(self.name, ablation, None, s, seed, config) for s in schemes or SCHEMES for seed in chosen]
+    def plan(self, asked: Asked) -> list[Run]:
+        config = FakeConfig(episodes=asked.steps or FakeConfig.episodes)
+        if asked.ablation:
+            config = replace(config, **self.ablations[asked.ablation])
+        chosen = range(asked.first_seed, asked.first_seed + (asked.seeds or self.seeds))
+        schemes = asked.schemes or SCHEMES
+        return [Run(self.name, asked.ablation, None, s, seed, config) for s in schemes for seed in chosen]
 
     def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:
         return [tuple(group) for _, group in groupby(runs, key=lambda run: run.scheme)]

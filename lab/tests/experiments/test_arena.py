@@ -16,6 +16,7 @@ from payback_lab.experiments.arena.setting import parse_setting
 from payback_lab.report import store
 from payback_lab.report.summary import summarise
 from payback_lab.running import local
+from payback_lab.running.asked import Asked
 from payback_lab.running.plan import Run, checkpoint_of
 
 EXPERIMENT = experiments.load("arena")
@@ -28,7 +29,7 @@ def no_run_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def planned(schemes=(), seeds=None, settings=(), steps=None, first_seed=0) -> list[Run]:
-    return EXPERIMENT.plan(schemes, seeds, settings, steps, None, first_seed)
+    return EXPERIMENT.plan(Asked(schemes, seeds, settings, steps, None, first_seed))
 
 
 def test_run_ids_name_task_method_alpha_and_seed() -> None:
@@ -109,7 +110,8 @@ def test_layouts_of_another_version_are_refused_before_runs_are_started(tmp_path
 
 def test_planning_needs_no_jax() -> None:
     script = (
-        "import sys; from payback_lab import experiments; experiments.load('arena').plan((), None, (), None, None); "
+        "import sys; from payback_lab import experiments; from payback_lab.running.asked import Asked; "
+        "experiments.load('arena').plan(Asked()); "
         "print(*{name.split('.')[0] for name in sys.modules})"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from payback_lab import records
 from payback_lab.running import run as runner
-from payback_lab.running.run import Request
+from payback_lab.running.request import Request
 from payback_lab.user_error import UserError
 
 TWO = ("none", "grm-10")

@@ -21,6 +21,7 @@ from payback_lab.experiments.curiosity.predicted import predictions
 from payback_lab.methods import title
 from payback_lab.report.committed import committed
 from payback_lab.report.markdown import rows
+from payback_lab.running.asked import Asked
 
 PAIRS = (("grm-30", "im"), ("grm-30", "none"), ("grm-10", "im"), ("pbim", "im"), ("im", "none"))
 """What is held against what; the first two are the questions."""
@@ -56,7 +57,7 @@ def cells_of(groups: Sequence[Mapping[str, object]]) -> Cells:
 
 
 def _made(cells: Cells) -> str:
-    planned = len(EXPERIMENT.plan((), None, (), None, None))
+    planned = len(EXPERIMENT.plan(Asked()))
     made = sum(map(len, cells.values()))
     if made >= planned:
         return f"All {planned} runs are in it.\n"

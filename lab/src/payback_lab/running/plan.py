@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from payback_lab.claims.claim import Claim
+from payback_lab.running.asked import Asked
 
 Scalar = float | int | str | bool | None
 
@@ -208,19 +209,8 @@ class Experiment(Protocol):
         """Return the paper's own figures: summary key → scheme → figure as printed ({} if it gives none)."""
         ...
 
-    def plan(
-        self,
-        schemes: Sequence[str],
-        seeds: int | None,
-        settings: Sequence[str],
-        steps: int | None,
-        ablation: str | None,
-        first_seed: int = 0,
-    ) -> list[Run]:
-        """List the runs: every scheme × setting × seed; what is () or None is as the experiment has it.
-
-        `steps` shortens the training (None: in full); `seeds` is how many, counted from `first_seed`.
-        """
+    def plan(self, asked: Asked) -> list[Run]:
+        """List the runs that are asked for: every scheme × setting × seed."""
         ...
 
     def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:

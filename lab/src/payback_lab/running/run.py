@@ -4,67 +4,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from rich.console import Console
 
 from payback_lab import experiments, records
-from payback_lab.methods import SCHEMES
 from payback_lab.running import local, ray
+from payback_lab.running.asked import Asked
 from payback_lab.running.committed import committed_runs
 from payback_lab.running.plan import Experiment, Run
 from payback_lab.running.progress import Display, duration, seconds_left
+from payback_lab.running.request import Request
 from payback_lab.running.task import Event, Task
 from payback_lab.user_error import UserError, writing_to
-
-
-@dataclass(frozen=True)
-class Request:
-    """Hold what was asked for on the command line."""
-
-    experiment: str
-    """The experiment's name."""
-    schemes: tuple[str, ...] = ()
-    """Scheme ids; () for those of the experiment."""
-    seeds: int | None = None
-    """How many seeds; None for as many as the experiment has."""
-    settings: tuple[str, ...] = ()
-    """Points of the sweep; () for all."""
-    steps: int | None = None
-    """Length of training; None for the paper's."""
-    ablation: str | None = None
-    """An ablation's name; None for the paper's setting."""
-    out: Path = Path("runs")
-    """The records folder."""
-    engine: Literal["local", "ray"] = "local"
-    """Where to compute."""
-    address: str | None = None
-    """The Ray cluster; None for one of our own."""
-    workers: int | None = None
-    """How many processes; None for one per core."""
-    summaries: Path = Path("lab/results")
-    """Folder of committed summaries: runs that are in one are not made again."""
-    again: bool = False
-    """Make those, too."""
-    first_seed: int = 0
-    """The first seed."""
-
-    @property
-    def names(self) -> bool:
-        """Return whether runs are named, instead of what the experiment plans."""
-        return bool(self.schemes or self.settings or self.seeds or self.steps or self.ablation or self.first_seed)
-
-    @property
-    def command(self) -> str:
-        """Return the shortest command that makes the same results, without folder or engine."""
-        parts = ["payback-lab run", self.experiment]
-        parts += ["--schemes", *self.schemes] if self.schemes not in ((), SCHEMES) else []
-        parts += ["--seeds", str(self.seeds)] if self.seeds is not None else []
-        parts += ["--first-seed", str(self.first_seed)] if self.first_seed else []
-        parts += ["--settings", *self.settings] if self.settings else []
-        parts += ["--steps", str(self.steps)] if self.steps is not None else []
-        parts += ["--ablation", self.ablation] if self.ablation else []
-        return " ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -94,9 +45,7 @@ def planned(request: Request) -> tuple[Experiment, list[Run]]:
         raise UserError(f"--first-seed must be at least 0, got {request.first_seed}.")
     if request.address is not None and request.engine != "ray":
         raise UserError("--address names a Ray cluster: add --engine ray, or leave it out.")
-    schemes = tuple(dict.fromkeys(request.schemes))
-    asked = (schemes, request.seeds, request.settings, request.steps, request.ablation, request.first_seed)
-    runs = experiment.plan(*asked)
+    runs = experiment.plan(request.asked)
     experiment.prepare(runs)
     return experiment, runs
 
@@ -120,7 +69,7 @@ def run(request: Request, console: Console) -> Outcome:
     done = f"{len(runs) - len(left) - len(committed)} done already"
     done += f", {len(committed)} more in {request.summaries} (--again makes these too)" if committed else ""
     _say(console, f"{request.experiment}: {len(runs)} runs planned, {done}, {ahead}.")
-    if experiment.later and not request.names:
+    if experiment.later and request.asked == Asked():
         _say(console, experiment.later)
     return _follow(tasks, costs, workers, request, console)
 
