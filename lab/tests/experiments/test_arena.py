@@ -152,11 +152,17 @@ class StoppedError(Exception):
 
 def test_a_run_that_stops_goes_on_to_the_bit_and_is_summarised(tmp_path: Path, monkeypatch, compiles_fast) -> None:
     """EIPO with RND, so that every kind of state is saved: two policies, a multiplier, networks of the bonus."""
+    from payback_lab.experiments import resumable
     from payback_lab.experiments.arena import training
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    for name, value in {"CHECKPOINT": 0.0, "CHUNK": 1, "EVALUATION": 20, "POOL": 50}.items():
-        monkeypatch.setattr(training, name, value)
+    for module, name, value in (
+        (resumable, "CHECKPOINT", 0.0),
+        (resumable, "CHUNK", 1),
+        (training, "EVALUATION", 20),
+        (training, "POOL", 50),
+    ):
+        monkeypatch.setattr(module, name, value)
     (run,) = planned(("eipo",), 1, ("Empty-5x5_a0.02_t10_rnd",), 3 * 2048)
     told: list[float] = []
     straight = EXPERIMENT.execute((run,), told.append, None)[run.id]
