@@ -8,6 +8,7 @@ from payback_lab.claims.claim import Claim, Verdict
 from payback_lab.claims.evidence import Cell, Evidence, Measure, gather
 from payback_lab.claims.figures import figures_of
 from payback_lab.claims.power import said_needed, seeds_needed
+from payback_lab.claims.wording import least_to_most
 from payback_lab.running.plan import Result
 
 FEWEST = 3
@@ -193,10 +194,8 @@ def _missing(sentence: Sentence, evidence: Evidence) -> str:
 
 def _seeds(sentence: Sentence, evidence: Evidence) -> str:
     """Say how many seeds there are of each cell, "" if the sentence needs no runs."""
-    counts = sorted({len(evidence.cells.get(cell, ())) for cell in sentence.needs})
-    if not counts:
-        return ""
-    return f"Seeds: {counts[0] if len(counts) == 1 else f'{counts[0]} to {counts[-1]}'} per cell."
+    counts = [len(evidence.cells.get(cell, ())) for cell in sentence.needs]
+    return f"Seeds: {least_to_most(counts)} per cell." if counts else ""
 
 
 def _untouched(schemes: Sequence[str]) -> str:

@@ -64,7 +64,7 @@ def not_told_apart(evidence: Evidence, measure: Measure, cells: Sequence[Cell]) 
     texts, apart = [said(evidence, measure, cells)], False
     for one, other in combinations(cells, 2):
         chance = probability_of_improvement([evidence.values(one, measure)], [evidence.values(other, measure)])
-        texts.append(f"{one[1]} over {other[1]} {chance.value:.2f} [{chance.low:.2f}, {chance.high:.2f}]")
+        texts.append(f"{one[1]} over {other[1]} {chance.said('.2f')}")
         apart |= chance.low > 0.5 or chance.high < 0.5
     return "; ".join(texts), _if(not apart)
 
@@ -79,7 +79,7 @@ def lies_between(
     texts = []
     for (worse, better), (first, second) in zip(((0, 1), (1, 2)), ((low, middle), (middle, high)), strict=True):
         chance = probability_of_improvement(values[better], values[worse])
-        texts.append(f"{second[0][1]} over {first[0][1]} {chance.value:.2f} [{chance.low:.2f}, {chance.high:.2f}]")
+        texts.append(f"{second[0][1]} over {first[0][1]} {chance.said('.2f')}")
         verdicts.append(_above_half(chance.low, chance.high))
     return f"probability of improvement: {'; '.join(texts)}", all_of(verdicts)
 
