@@ -64,12 +64,12 @@ class Sentence:
     where: str
     """TeX label or section; "ours" for a question of ours."""
     sentence: str
-    paper: str
-    """The paper's figure, "" if it gives none."""
     needs: tuple[Cell, ...]
     """The cells it is about."""
     rule: Rule
     note: str = ""
+    paper: str = ""
+    """The paper's figure, "" if it gives none."""
 
 
 def of_ablation(ablation: str, cell: Cell) -> Cell:
@@ -91,9 +91,9 @@ class Claims:
     """Length of training from which on a run counts as trained in full."""
     longer: Mapping[str, int] = field(default_factory=dict)
     """Settings whose runs count as full at another length only."""
-    unit: str
+    unit: str = "steps"
     """What that length is counted in: "episodes" or "steps"."""
-    trained: Callable[[Result], int]
+    trained: Callable[[Result], int] = lambda run: int(run.summary.get("trained_steps") or 0)
     """How long a run was trained, in that unit."""
     sentences: Sequence[Sentence]
     """What the paper states."""

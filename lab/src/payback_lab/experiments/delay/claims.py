@@ -16,7 +16,6 @@ from payback_lab.experiments.delay.rules import (
     orders_better,
     orders_within,
 )
-from payback_lab.experiments.doorkey.measures import trained
 from payback_lab.experiments.doorkey.sized import parse_sized_setting
 
 ALL: tuple[Cell, ...] = tuple((cell.setting, cell.scheme) for cell in CELLS)
@@ -33,7 +32,7 @@ NOTE = f"Predicted before the runs. {OUTCOME}"
 
 def asked(sentence: str, needs: tuple[Cell, ...], rule: Rule, note: str = OUTCOME) -> Sentence:
     """Make one sentence of ours."""
-    return Sentence("ours", sentence, "", needs, rule, note)
+    return Sentence("ours", sentence, needs, rule, note)
 
 
 ORDERINGS = (
@@ -114,8 +113,6 @@ CELL_BY_CELL = (
 CLAIMS = Claims(
     experiment="delay",
     full=steps(11),
-    unit="steps",
-    trained=trained,
     sentences=(*CELL_BY_CELL, *ORDERINGS),
     title=lambda name: f"λ = {parse_sized_setting(name)[3]:g}",
 )
