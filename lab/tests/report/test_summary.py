@@ -9,13 +9,13 @@ import pytest
 from rich.console import Console
 
 from payback_lab import experiments, records
+from payback_lab.claims.claim import Claim
 from payback_lab.report import store
 from payback_lab.report.charts.collection import Charts
 from payback_lab.report.command import report
 from payback_lab.report.page import page
 from payback_lab.report.summary import Summary, thin
 from payback_lab.running.asked import Asked
-from payback_lab.running.plan import Claim
 from payback_lab.user_error import UserError
 
 

@@ -8,7 +8,6 @@ from rich.console import Console
 
 from payback_lab import experiments, records
 from payback_lab.atomic_write import write_file
-from payback_lab.experiments.definition import Definition
 from payback_lab.prior_work import summary as prior_summary
 from payback_lab.prior_work.summary import Text
 from payback_lab.records import Record
@@ -16,7 +15,8 @@ from payback_lab.report import store
 from payback_lab.report.charts.collection import Charts
 from payback_lab.report.page import page
 from payback_lab.report.summary import Summary, summarise
-from payback_lab.running.plan import Experiment, group_of
+from payback_lab.running.experiment import Experiment
+from payback_lab.running.plan import group_of
 from payback_lab.user_error import UserError, writing_to
 
 
@@ -76,7 +76,7 @@ def decide_again(summaries: Path, console: Console) -> int:
 def _decided(experiment: Experiment, summary: Summary) -> Summary:
     """Decide the claims of a summary from its single figures; an undecided one says how many seeds would decide it."""
     results = store.results_of(summary.groups)
-    claimed = experiment.claimed_of(results) if isinstance(experiment, Definition) else None
+    claimed = experiment.claimed_of(results)
     return replace(summary, claims=tuple(replace(claimed, forecast=True).decide(results))) if claimed else summary
 
 

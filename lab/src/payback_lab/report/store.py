@@ -16,7 +16,8 @@ from payback_lab.claims.claim import read_claim
 from payback_lab.methods import in_order
 from payback_lab.policy import Policy
 from payback_lab.report.summary import CURVES, Group, Summary, as_json
-from payback_lab.running.plan import Experiment, Result
+from payback_lab.running.experiment import Experiment
+from payback_lab.running.plan import Result
 from payback_lab.user_error import UserError, writing_to
 
 

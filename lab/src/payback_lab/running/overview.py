@@ -9,8 +9,8 @@ from payback_lab import experiments, records
 from payback_lab.methods import OTHERS, RIVALS, SCHEMES
 from payback_lab.running.asked import Asked
 from payback_lab.running.committed import committed_runs
+from payback_lab.running.experiment import Experiment
 from payback_lab.running.local import cores
-from payback_lab.running.plan import Experiment
 from payback_lab.running.progress import duration, seconds_left
 from payback_lab.running.request import Request
 from payback_lab.user_error import UserError

@@ -11,7 +11,8 @@ from payback_lab import experiments, records
 from payback_lab.running import local, ray
 from payback_lab.running.asked import Asked
 from payback_lab.running.committed import committed_runs
-from payback_lab.running.plan import Experiment, Run
+from payback_lab.running.experiment import Experiment
+from payback_lab.running.plan import Run
 from payback_lab.running.progress import Display, duration, seconds_left
 from payback_lab.running.request import Request
 from payback_lab.running.task import Event, Task

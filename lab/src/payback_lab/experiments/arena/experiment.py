@@ -18,12 +18,12 @@ from payback_lab.experiments.arena.figures import single_figures
 from payback_lab.experiments.arena.finished import Finished, finished_runs
 from payback_lab.experiments.arena.setting import parse_setting
 from payback_lab.experiments.arena.study import parts_of, planned_runs, said
-from payback_lab.experiments.definition import Definition
 from payback_lab.experiments.doorkey.sized import ONE_SEED_FIRST
 from payback_lab.learners.arena.config import ARENA_VERSION
 from payback_lab.methods import parse_method
 from payback_lab.running.asked import Asked
 from payback_lab.running.committed import committed_figures
+from payback_lab.running.experiment import Experiment
 from payback_lab.running.plan import Result, Run, Scalar
 from payback_lab.user_error import UserError
 
@@ -47,8 +47,8 @@ SECONDS_PER_STEP = 1 / 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArenaExperiment(Definition):
-    """Describe the experiment; see `plan.Experiment`."""
+class ArenaExperiment(Experiment):
+    """Describe the experiment; see `experiment.Experiment`."""
 
     config: type[ArenaConfig] = ArenaConfig
     finished: Finished = field(default_factory=dict)

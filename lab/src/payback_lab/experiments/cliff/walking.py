@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from payback_lab.environments.cliff import shortest_path
-from payback_lab.experiments.definition import Definition
 from payback_lab.learners.q_learning.config import LANES, QLearning
 from payback_lab.running.asked import Asked
+from payback_lab.running.experiment import Experiment
 from payback_lab.running.plan import Result, Run
 
 FINAL = 0.1
@@ -19,8 +19,8 @@ FINAL = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class CliffWalking(Definition):
-    """Describe one experiment with Q-learning on a cliff; see `plan.Experiment`."""
+class CliffWalking(Experiment):
+    """Describe one experiment with Q-learning on a cliff; see `experiment.Experiment`."""
 
     config: type[QLearning]
     learner_version: int = 1

@@ -16,8 +16,8 @@ from payback_lab.experiments.curiosity.config import (
     CuriosityConfig,
     refuse_unknown_bonus,
 )
-from payback_lab.experiments.definition import Definition
 from payback_lab.running.asked import Asked
+from payback_lab.running.experiment import Experiment
 from payback_lab.running.plan import Result, Run
 from payback_lab.user_error import UserError
 
@@ -44,8 +44,8 @@ SECONDS_PER_STEP = 1 / 2500
 
 
 @dataclass(frozen=True, kw_only=True)
-class CuriosityExperiment(Definition):
-    """Describe the experiment; see `plan.Experiment`."""
+class CuriosityExperiment(Experiment):
+    """Describe the experiment; see `experiment.Experiment`."""
 
     config: type[CuriosityConfig] = CuriosityConfig
 

@@ -30,7 +30,7 @@ NOTES = (
 
 @dataclass(frozen=True, kw_only=True)
 class DoorKeyExperiment(DoorKeyRuns):
-    """Describe the experiment; see `plan.Experiment`."""
+    """Describe the experiment; see `experiment.Experiment`."""
 
     def schemes(self, ablation: str | None) -> tuple[str, ...]:
         """Return all eight, or those that an ablation is about."""

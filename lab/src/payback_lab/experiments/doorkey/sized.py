@@ -34,7 +34,7 @@ class PlannedCell:
 
 @dataclass(frozen=True, kw_only=True)
 class SizedDoorKey(DoorKeyRuns):
-    """Describe one experiment on DoorKey grids of several sizes; see `plan.Experiment`.
+    """Describe one experiment on DoorKey grids of several sizes; see `experiment.Experiment`.
 
     `seeds` is how many a cell has that the plan does not name.
     """
