@@ -17,6 +17,8 @@ from payback_lab.user_error import UserError
 
 SMALLEST = 5
 """Side of the smallest DoorKey grid: two rooms and a wall between them."""
+THREE_MILLION = 3_000_320
+"""Steps of training unless an experiment says otherwise: the first whole number of updates beyond 3 million."""
 ONE_SEED_FIRST = (
     "Runs are made one seed of every cell after the other, so that whatever is there is balanced; a run whose summary "
     "is committed is not made again."
@@ -41,7 +43,7 @@ class SizedDoorKey(DoorKeyRuns):
 
     cells: tuple[PlannedCell, ...]
     """What is run unless told otherwise, in order of interest."""
-    steps: Callable[[int], int]
+    steps: Callable[[int], int] = lambda size: THREE_MILLION
     """Size of the grid → steps of training."""
 
     def __post_init__(self) -> None:

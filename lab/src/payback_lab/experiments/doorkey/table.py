@@ -63,10 +63,6 @@ class Row:
     """Probability of improvement over IM in N̄."""
     better_than_none: Estimate | None
     """The same over no IM."""
-    sooner_than_im: Estimate | None
-    """Probability of settling before IM."""
-    sooner_than_none: Estimate | None
-    """The same before no IM."""
 
 
 Runs = Sequence[Mapping[str, Any]]
@@ -88,7 +84,6 @@ def _by_scheme(runs: Runs, setting: str) -> dict[str, Runs]:
 
 def _rows(setting: str, found: Mapping[str, Runs]) -> list[Row]:
     lengths = {s: figures(found[s], "mean_length") for s in SCHEMES}
-    settled = {s: _never(found[s], "settled_step") for s in SCHEMES}
     medians = {s: _median(_never(found[s], "convergence_step")) for s in SCHEMES}
     best = min((s for s in SCHEMES if len(lengths[s])), key=lambda s: lengths[s].mean(), default=None)
     first = min(medians.values())
@@ -114,8 +109,6 @@ def _rows(setting: str, found: Mapping[str, Runs]) -> list[Row]:
                 p=p,
                 better_than_im=_over(scheme, "im", lengths),
                 better_than_none=_over(scheme, "none", lengths),
-                sooner_than_im=_over(scheme, "im", settled),
-                sooner_than_none=_over(scheme, "none", settled),
             )
         )
     return rows

@@ -1,8 +1,8 @@
 """What was predicted of each method's reach before the runs (docs/predictions.md), decided."""
 
-from payback_lab.claims.claim import Verdict
 from payback_lab.claims.evidence import Cell, Evidence, Measure, of_figure
 from payback_lab.claims.sentence import Claims, Decision, Sentence, rule
+from payback_lab.claims.verdicts import holds_if
 from payback_lab.claims.wording import said
 from payback_lab.experiments.doorkey.figures import short
 from payback_lab.experiments.doorkey.measures import SETTLED
@@ -28,9 +28,8 @@ def reaches(evidence: Evidence, cell: Cell, expected: bool) -> Decision:
     """Decide whether a method reaches a size, or does not if that was expected."""
     size = size_of(cell[0])
     there = reaches_size(evidence.values(cell, SOLVED), evidence.values(cell, LENGTH), size)
-    verdict: Verdict = "holds" if there == expected else "does not hold"
     parts = (said(evidence, measure, [cell]) for measure in (SOLVED, LENGTH, SETTLED))
-    return f"{'; '.join(parts)} (short: below {short(size):.0f})", verdict
+    return f"{'; '.join(parts)} (short: below {short(size):.0f})", holds_if(there == expected)
 
 
 def size_of(name: str) -> int:
