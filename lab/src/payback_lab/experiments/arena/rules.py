@@ -80,7 +80,7 @@ def lies_between(
     for (worse, better), (first, second) in zip(((0, 1), (1, 2)), ((low, middle), (middle, high)), strict=True):
         chance = probability_of_improvement(values[better], values[worse])
         texts.append(f"{second[0][1]} over {first[0][1]} {chance.said('.2f')}")
-        verdicts.append(_above_half(chance.low, chance.high))
+        verdicts.append("holds" if chance.low > 0.5 else "does not hold" if chance.high < 0.5 else "undecided")
     return f"probability of improvement: {'; '.join(texts)}", all_of(verdicts)
 
 
@@ -103,7 +103,3 @@ def smaller_delay_helps(
     ]
     here = said(evidence, measure, (*own.values(), *longest.values()))
     return f"best D {best[0]}, at the longest limit {best[1]} ({here})", holds_if((best[1] < best[0]) == expected)
-
-
-def _above_half(low: float, high: float) -> Verdict:
-    return "holds" if low > 0.5 else "does not hold" if high < 0.5 else "undecided"

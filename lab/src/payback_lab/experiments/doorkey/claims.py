@@ -18,13 +18,12 @@ from payback_lab.experiments.doorkey.measures import (
     TESTED,
     settings_of,
 )
-from payback_lab.experiments.doorkey.printed import HIGH, LOW, MIDDLE, SETTINGS, lengths, times, title
+from payback_lab.experiments.doorkey.printed import HARD, HIGH, LOW, SETTINGS, lengths, times, title
 from payback_lab.experiments.doorkey.procrastination import altered_more_often, gains_more_length, gains_more_speed
 from payback_lab.experiments.doorkey.rules import all_but_one, converges, fails
 from payback_lab.methods import MATCHED
 
 BASELINES = ("im", "none")
-HARD = (MIDDLE, HIGH)
 
 
 def outperform_im(setting: str) -> Sentence:

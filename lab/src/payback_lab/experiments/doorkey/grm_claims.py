@@ -5,7 +5,7 @@ from payback_lab.claims.rules import alike, apart, at_most, between, both, lower
 from payback_lab.claims.sentence import Sentence
 from payback_lab.experiments.doorkey.delay_one import ENDS, always_negative, close_to_approximation, order_of_magnitude
 from payback_lab.experiments.doorkey.measures import CONVERGED, LENGTH, RULE, SETTLED, SPEED, TESTED
-from payback_lab.experiments.doorkey.printed import HIGH, LOW, MIDDLE, SETTINGS, lengths, times, title
+from payback_lab.experiments.doorkey.printed import HARD, HIGH, LOW, MIDDLE, SETTINGS, lengths, times, title
 from payback_lab.experiments.doorkey.rules import fails, tied
 from payback_lab.methods import SCHEMES
 
@@ -13,7 +13,6 @@ NORMALISED = ("pbim", "grm-1", "grm-10")
 NEXT = ("grm-1", "grm-1-raw")
 TENTH = ("grm-10", "grm-10-raw")
 REST = tuple(s for s in SCHEMES if s not in TENTH)
-HARD = (MIDDLE, HIGH)
 SUBSTANTIAL, LARGE, NEARLY = 1.5, 2.0, 1.3
 """Factors of settled steps that stand for "substantially", "a large effect" and "nearly"."""
 TIED = (
