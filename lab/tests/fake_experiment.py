@@ -9,7 +9,7 @@ checkpoint after each tenth and resume from it.
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -17,8 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from payback_lab.atomic_write import write_file
+from payback_lab.claims.claim import Claim
 from payback_lab.methods import SCHEMES
-from payback_lab.running.plan import Claim, Result, Run, Scalar, by_group, checkpoint_of
+from payback_lab.running.asked import Asked
+from payback_lab.running.experiment import Experiment
+from payback_lab.running.plan import Result, Run, checkpoint_of
 from payback_lab.user_error import UserError
 
 
@@ -32,55 +35,19 @@ class FakeConfig:
     """How fast the return grows; not said in the paper."""
 
 
-class FakeExperiment:
-    name = "fake"
-    title = "A fake cliff"
-    learner_version = 3
-    config = FakeConfig
-    ablations: Mapping[str, Mapping[str, object]] = {"slow": {"drift": 0.1}}
-    settings: tuple[str, ...] = ()
-    seeds: int = 10
-    points: int = 250
-    adds_up: bool = False
-    reference: Mapping[str, tuple[str, float]] = {}
-    notes = ("The numbers are a random walk.",)
-    paper: Mapping[str, Mapping[str, str]] = {"greedy_return": {"none": "88"}}
-
-    later: str = ""
-
-    def informed(self, summaries: Path) -> "FakeExperiment":
-        return self
-
-    def figures(self, result: Result, config: Mapping[str, object]) -> dict[str, Scalar]:
-        return result.summary
-
-    def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
-        return by_group(ids)
-
-    def schemes(self, ablation: str | None) -> tuple[str, ...]:
-        return SCHEMES
-
+@dataclass(frozen=True, kw_only=True)
+class FakeExperiment(Experiment):
     def refuse_scheme(self, scheme: str) -> None:
         if scheme not in SCHEMES:
             raise ValueError(f'There is no scheme "{scheme}": choose among {", ".join(SCHEMES)}.')
 
-    def prepare(self, runs: Sequence[Run]) -> None:
-        pass
-
-    def plan(
-        self,
-        schemes: Sequence[str],
-        seeds: int | None,
-        settings: Sequence[str],
-        steps: int | None,
-        ablation: str | None,
-        first_seed: int = 0,
-    ) -> list[Run]:
-        config = FakeConfig(episodes=steps or FakeConfig.episodes)
-        if ablation:
-            config = replace(config, **self.ablations[ablation])
-        chosen = range(first_seed, first_seed + (seeds or self.seeds))
-        return [Run(self.name, ablation, None, s, seed, config) for s in schemes or SCHEMES for seed in chosen]
+    def plan(self, asked: Asked) -> list[Run]:
+        config = FakeConfig(episodes=asked.steps or FakeConfig.episodes)
+        if asked.ablation:
+            config = replace(config, **self.ablations[asked.ablation])
+        chosen = range(asked.first_seed, asked.first_seed + (asked.seeds or self.seeds))
+        schemes = asked.schemes or SCHEMES
+        return [Run(self.name, asked.ablation, None, s, seed, config) for s in schemes for seed in chosen]
 
     def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:
         return [tuple(group) for _, group in groupby(runs, key=lambda run: run.scheme)]
@@ -145,4 +112,15 @@ def fake_result(run: Run) -> Result:
     return Result({"return": returns, "length": lengths}, {"q": q}, summary)
 
 
-EXPERIMENT = FakeExperiment()
+EXPERIMENT = FakeExperiment(
+    name="fake",
+    title="A fake cliff",
+    learner_version=3,
+    config=FakeConfig,
+    ablations={"slow": {"drift": 0.1}},
+    seeds=10,
+    points=250,
+    adds_up=False,
+    notes=("The numbers are a random walk.",),
+    paper={"greedy_return": {"none": "88"}},
+)

@@ -8,56 +8,17 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 from rich.console import Console
-from tyro.conf import OmitSubcommandPrefixes, Positional, arg, subcommand
+from tyro.conf import OmitSubcommandPrefixes, arg, subcommand
 
+from payback_lab.running.request import Request
 from payback_lab.user_error import UserError
 
 if TYPE_CHECKING:
     from payback_lab.running.run import Outcome
-
-
-@dataclass(frozen=True)
-class RunCommand:
-    """Make the runs of an experiment that have no record yet: `payback-lab run cliff`.
-
-    Every run has a folder of its own below --out, written atomically. Stop the command whenever you like (Ctrl-C,
-    kill): the same command goes on where it was, and the results are the same to the bit.
-    """
-
-    experiment: Annotated[Positional[str], arg(metavar="EXPERIMENT")]
-    """What to run: cliff, long-cliff, doorkey, reach, delay, center, center-cliff, curiosity or arena (`payback-lab
-    list`)."""
-    schemes: Annotated[tuple[str, ...], arg(metavar="SCHEME ...", help_behavior_hint="(default: all eight)")] = ()
-    """Which reward schemes: none im pbim pbim-raw grm-1 grm-1-raw grm-10 grm-10-raw; beyond the paper also grm-D
-    for any delay D, even-W, geometric-R and when; arena: also pies phased adops adopes eipo hepo."""
-    seeds: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: cliffs 10, others 3 or more)")] = None
-    """How many seeds, counted from --first-seed."""
-    first_seed: Annotated[int, arg(metavar="K")] = 0
-    """The first seed: --first-seed 3 --seeds 2 makes seeds 3 and 4."""
-    settings: Annotated[tuple[str, ...], arg(metavar="SETTING ...", help_behavior_hint="(default: all)")] = ()
-    """Which points of the experiment's sweep, if it has one; doorkey: a0.005-g0.99 a0.02-g0.995 a0.025-g0.995, or
-    others of this form; reach, delay and center: size, α, γ and λ like s11-a0.02-g0.995-l0.95; curiosity: a bonus;
-    arena: task, α and γ like DoorKey-11x11_a0.02_g0.995, then _t400 for a time limit, _rnd, _z0.2-0.5 for ζ."""
-    steps: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: as in the paper)")] = None
-    """Length of training (cliffs: episodes; doorkey: steps); a small number gives a quick first picture."""
-    ablation: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: none)")] = None
-    """Run a documented variation instead of the paper's setting (see `payback-lab list`)."""
-    out: Annotated[Path, arg(metavar="DIR")] = Path("runs")
-    """The records folder."""
-    engine: Literal["local", "ray"] = "local"
-    """Compute in processes of this machine, or on a Ray cluster; killed runs resume there if its nodes share --out."""
-    address: Annotated[str | None, arg(metavar="HOST:PORT", help_behavior_hint="(default: start one here)")] = None
-    """The Ray cluster to use."""
-    workers: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: one per core)")] = None
-    """How many processes at a time."""
-    summaries: Annotated[Path, arg(metavar="DIR")] = Path("lab/results")
-    """Folder of committed summaries: what is in one is not made again, but for the cliffs."""
-    again: bool = False
-    """Make those runs too."""
 
 
 @dataclass(frozen=True)
@@ -111,13 +72,13 @@ class DocsCommand:
 
 
 Command = (
-    Annotated[RunCommand, subcommand("run")]
+    Annotated[Request, subcommand("run")]
     | Annotated[ReportCommand, subcommand("report")]
     | Annotated[ListCommand, subcommand("list")]
     | Annotated[PriorWorkCommand, subcommand("prior-work")]
     | Annotated[DocsCommand, subcommand("docs")]
 )
-Commands = RunCommand | ReportCommand | ListCommand | PriorWorkCommand | DocsCommand
+Commands = Request | ReportCommand | ListCommand | PriorWorkCommand | DocsCommand
 NAMES = ("run", "report", "list", "prior-work", "docs")
 
 
@@ -176,10 +137,10 @@ def _one_sentence(boxed: str, arguments: Sequence[str]) -> str:
 def _do(command: Commands, console: Console) -> int:
     # Imported only where needed, so that --help and errors in the arguments answer at once.
     match command:
-        case RunCommand():
-            from payback_lab.running import run as runner
+        case Request():
+            from payback_lab.running.run import run
 
-            return _report_outcome(runner.run(runner.Request(**vars(command)), console), command.out, console)
+            return _report_outcome(run(command, console), command.out, console)
         case ReportCommand():
             from payback_lab.report.command import decide_again, report
 

@@ -6,22 +6,12 @@ bootstrap intervals with seeds drawn anew within each task.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from payback_lab.statistics import stratified_interval
+from payback_lab.statistics import Estimate, stratified_interval
 
 Tasks = Sequence[np.ndarray]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Hold a figure and its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 def interquartile_mean(tasks: Tasks) -> Estimate:

@@ -65,13 +65,13 @@ def write(out: Path, run: Run, result: Result, learner_version: int, made: dict[
         return
     kept = {"identity": identity(run, learner_version), "made": made}
     contents = {
-        "config.json": _json(kept),
+        "config.json": json_bytes(kept),
         "curve.parquet": _parquet(result.columns),
         "arrays.npz": _npz(result.arrays),
-        "summary.json": _json({name: _plain(name, value) for name, value in result.summary.items()}),
+        "summary.json": json_bytes({name: _plain(name, value) for name, value in result.summary.items()}),
     }
     manifest = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
-    write_folder(out / run.id, {**contents, MANIFEST: _json(manifest)})
+    write_folder(out / run.id, {**contents, MANIFEST: json_bytes(manifest)})
 
 
 def read(folder: Path) -> Record:
@@ -213,7 +213,8 @@ def _refuse_constant(text: str) -> None:
     raise ValueError(f"{text} is not JSON")
 
 
-def _json(value: object) -> bytes:
+def json_bytes(value: object) -> bytes:
+    """Write a JSON file: indented, with its letters as they are, without NaN."""
     return (json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False) + "\n").encode()
 
 

@@ -6,12 +6,31 @@ Everywhere axis 0 is the seed and all other axes are kept. The method is that of
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from scipy.stats import binomtest
 
 _CHUNK = 1 << 22  # resampled numbers held at once (32 MB), because long curves would exhaust the memory
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Hold a figure and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def said(self, form: str, unit: str = "", per: float = 1) -> str:
+        """Say the figure with its interval, each number in a form such as ".2f", before its unit.
+
+        >>> Estimate(2500, 2000, 3000).said("+.1f", " km", per=1000)
+        '+2.5 km [+2.0 km, +3.0 km]'
+        """
+        value, low, high = (f"{number / per:{form}}{unit}" for number in (self.value, self.low, self.high))
+        return f"{value} [{low}, {high}]"
 
 
 class Statistic(Protocol):
@@ -58,6 +77,16 @@ def bootstrap_interval(
     """
     values = np.asarray(x, dtype=np.float64)
     return stratified_interval([values], lambda draws: statistic(draws[0], axis=1), level, resamples, seed)
+
+
+def mean_estimate(values: np.ndarray) -> Estimate:
+    """Return the mean over seeds and its interval.
+
+    >>> mean_estimate(np.array([88.0, 88.0]))
+    Estimate(value=88.0, low=88.0, high=88.0)
+    """
+    low, high = bootstrap_interval(values)
+    return Estimate(float(values.mean()), float(low), float(high))
 
 
 def share_interval(successes: int, of: int, level: float = 0.95) -> tuple[float, float]:

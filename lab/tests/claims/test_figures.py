@@ -58,7 +58,7 @@ def test_a_claim_keeps_its_figures_and_is_read_back() -> None:
         full=0,
         unit="steps",
         trained=lambda run: 1,
-        sentences=[Sentence("", "IM is longer.", "", CELLS, lower(LENGTH, CELLS[1:], CELLS[:1]))],
+        sentences=[Sentence("", "IM is longer.", CELLS, lower(LENGTH, CELLS[1:], CELLS[:1]))],
     )
     runs = {f"x/high/{s}/seed{i}": Result({}, {}, {"length": x}) for s, x in (("im", 9), ("none", 5)) for i in range(3)}
     (claim,) = claims.decide(runs)

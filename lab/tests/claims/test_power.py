@@ -54,7 +54,7 @@ def test_a_note_says_it_only_when_asked_and_only_of_what_seeds_leave_open():
             for (_, scheme), runs in evidence(gap, seeds).cells.items()
             for k, run in enumerate(runs)
         }
-        sentence = Sentence("", "GRM is shorter.", "", (ONE, OTHER), RULE, "A note.")
+        sentence = Sentence("", "GRM is shorter.", (ONE, OTHER), RULE, "A note.")
         claims = Claims(
             experiment="x", full=1, unit="steps", trained=lambda run: 9, sentences=(sentence,), forecast=forecast
         )

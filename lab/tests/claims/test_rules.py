@@ -113,7 +113,6 @@ STUDY = Claims(
         Sentence(
             "ours",
             "GRM D = 30 solves more.",
-            "",
             cells([SIZED], ("grm-30", "none")),
             lower(Measure("unsolved", of_figure("unsolved"), 2), [(SIZED, "grm-30")], [(SIZED, "none")]),
             "Of 1,000 episodes.",

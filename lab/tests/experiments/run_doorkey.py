@@ -12,9 +12,10 @@ import time
 
 def hurry() -> None:
     """Make checkpoints after every few updates, and evaluations short."""
+    from payback_lab.experiments import resumable
     from payback_lab.experiments.doorkey import training as doorkey_training
 
-    train, save = doorkey_training.train, doorkey_training.save_checkpoint
+    train, save = doorkey_training.train, resumable.save_checkpoint
     left = int(os.environ.get("DOORKEY_STOP", "-1"))
 
     def train_and_log(run, learner_version, progress, out):
@@ -32,9 +33,9 @@ def hurry() -> None:
         if left == 0:
             time.sleep(600)
 
-    doorkey_training.CHECKPOINT, doorkey_training.CHUNK = 0.0, 4
+    resumable.CHECKPOINT, resumable.CHUNK = 0.0, 4
     doorkey_training.EVALUATION = doorkey_training.FILMED = 20  # the same number, to be compiled once
-    doorkey_training.train, doorkey_training.save_checkpoint = train_and_log, save_and_stop
+    doorkey_training.train, resumable.save_checkpoint = train_and_log, save_and_stop
 
 
 if __name__ == "__main__":

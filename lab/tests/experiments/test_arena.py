@@ -16,6 +16,7 @@ from payback_lab.experiments.arena.setting import parse_setting
 from payback_lab.report import store
 from payback_lab.report.summary import summarise
 from payback_lab.running import local
+from payback_lab.running.asked import Asked
 from payback_lab.running.plan import Run, checkpoint_of
 
 EXPERIMENT = experiments.load("arena")
@@ -28,7 +29,7 @@ def no_run_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def planned(schemes=(), seeds=None, settings=(), steps=None, first_seed=0) -> list[Run]:
-    return EXPERIMENT.plan(schemes, seeds, settings, steps, None, first_seed)
+    return EXPERIMENT.plan(Asked(schemes, seeds, settings, steps, None, first_seed))
 
 
 def test_run_ids_name_task_method_alpha_and_seed() -> None:
@@ -109,7 +110,8 @@ def test_layouts_of_another_version_are_refused_before_runs_are_started(tmp_path
 
 def test_planning_needs_no_jax() -> None:
     script = (
-        "import sys; from payback_lab import experiments; experiments.load('arena').plan((), None, (), None, None); "
+        "import sys; from payback_lab import experiments; from payback_lab.running.asked import Asked; "
+        "experiments.load('arena').plan(Asked()); "
         "print(*{name.split('.')[0] for name in sys.modules})"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -150,11 +152,17 @@ class StoppedError(Exception):
 
 def test_a_run_that_stops_goes_on_to_the_bit_and_is_summarised(tmp_path: Path, monkeypatch, compiles_fast) -> None:
     """EIPO with RND, so that every kind of state is saved: two policies, a multiplier, networks of the bonus."""
+    from payback_lab.experiments import resumable
     from payback_lab.experiments.arena import training
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    for name, value in {"CHECKPOINT": 0.0, "CHUNK": 1, "EVALUATION": 20, "POOL": 50}.items():
-        monkeypatch.setattr(training, name, value)
+    for module, name, value in (
+        (resumable, "CHECKPOINT", 0.0),
+        (resumable, "CHUNK", 1),
+        (training, "EVALUATION", 20),
+        (training, "POOL", 50),
+    ):
+        monkeypatch.setattr(module, name, value)
     (run,) = planned(("eipo",), 1, ("Empty-5x5_a0.02_t10_rnd",), 3 * 2048)
     told: list[float] = []
     straight = EXPERIMENT.execute((run,), told.append, None)[run.id]

@@ -10,7 +10,8 @@ from payback_lab.experiments.center_cliff.claims import CLAIMS as CLIFF
 from payback_lab.experiments.doorkey import training
 from payback_lab.experiments.doorkey.config import DoorKeyConfig
 from payback_lab.running.plan import Result
-from payback_lab.running.run import Request, planned
+from payback_lab.running.request import Request
+from payback_lab.running.run import planned
 
 
 def plan(name: str, **asked) -> list:

@@ -15,6 +15,7 @@ from payback_lab.experiments.long_cliff import experiment as long_cliff
 from payback_lab.learners.q_learning.config import QLearning
 from payback_lab.learners.q_learning.train import Tally
 from payback_lab.methods import SCHEMES
+from payback_lab.running.asked import Asked
 from payback_lab.running.plan import Result, Run
 
 BOTH = [cliff.EXPERIMENT, long_cliff.EXPERIMENT]
@@ -22,7 +23,7 @@ BOTH = [cliff.EXPERIMENT, long_cliff.EXPERIMENT]
 
 @pytest.mark.parametrize("experiment", BOTH)
 def test_plan_is_the_papers(experiment):
-    runs = experiment.plan(SCHEMES, 10, (), None, None)
+    runs = experiment.plan(Asked(SCHEMES, 10))
     assert len({run.id for run in runs}) == 80
     (config,) = {run.config for run in runs}
     long = experiment is long_cliff.EXPERIMENT
@@ -34,16 +35,16 @@ def test_plan_is_the_papers(experiment):
 
 
 def test_ablations_and_steps_change_just_that():
-    whole = cliff.EXPERIMENT.plan(("im",), 1, (), None, None)[0].config
+    whole = cliff.EXPERIMENT.plan(Asked(("im",), 1))[0].config
     for name, fields in ABLATIONS.items():
-        (run,) = cliff.EXPERIMENT.plan(("im",), 1, (), 7, name)
+        (run,) = cliff.EXPERIMENT.plan(Asked(("im",), 1, (), 7, name))
         assert run.config == replace(whole, episodes=7, **fields)
         assert run.id == f"cliff+{name}/im/seed0"
         assert run.config != replace(whole, episodes=7)
 
 
 def test_batches_hold_every_run_once_and_one_scheme_each():
-    runs = cliff.EXPERIMENT.plan(("none", "grm-10"), 23, (), None, None)
+    runs = cliff.EXPERIMENT.plan(Asked(("none", "grm-10"), 23))
     batches = cliff.EXPERIMENT.batches(runs[::-1])
     assert sorted(run.id for batch in batches for run in batch) == sorted(run.id for run in runs)
     assert [len(batch) for batch in batches] == [10, 10, 3] * 2
@@ -54,14 +55,14 @@ def test_a_batch_mixes_no_configs():
     runs = [
         run
         for steps, ablation in ((3, None), (4, None), (3, "wide-rnd"))
-        for run in cliff.EXPERIMENT.plan(("im",), 2, (), steps, ablation)
+        for run in cliff.EXPERIMENT.plan(Asked(("im",), 2, (), steps, ablation))
     ]
     assert [len(batch) for batch in cliff.EXPERIMENT.batches(runs)] == [2, 2, 2]
 
 
 @pytest.fixture(scope="module")
 def executed() -> tuple[tuple[Run, ...], dict[str, Result], list[float]]:
-    (batch,) = cliff.EXPERIMENT.batches(cliff.EXPERIMENT.plan(("grm-10",), 3, (), 40, None))
+    (batch,) = cliff.EXPERIMENT.batches(cliff.EXPERIMENT.plan(Asked(("grm-10",), 3, (), 40)))
     shares: list[float] = []
     return batch, cliff.EXPERIMENT.execute(batch, shares.append), shares
 
@@ -113,7 +114,7 @@ def test_execute_again_in_another_batch_gives_the_same_bits(executed):
 
 def test_cost_ranks_batches():
     def cost(experiment, scheme, ablation=None):
-        return experiment.cost(experiment.batches(experiment.plan((scheme,), 10, (), None, ablation))[0])
+        return experiment.cost(experiment.batches(experiment.plan(Asked((scheme,), 10, (), None, ablation)))[0])
 
     assert cost(BOTH[0], "none") < cost(BOTH[0], "im") < cost(BOTH[0], "im", "wide-rnd") < cost(BOTH[1], "im")
 

@@ -10,6 +10,7 @@ import pytest
 from payback_lab import experiments
 from payback_lab.experiments.curiosity.config import BONUSES
 from payback_lab.experiments.curiosity.figures import single_figures
+from payback_lab.running.asked import Asked
 from payback_lab.running.plan import Run
 from payback_lab.user_error import UserError
 
@@ -17,7 +18,7 @@ EXPERIMENT = experiments.load("curiosity")
 
 
 def planned(schemes=(), seeds=None, settings=(), steps=None, first_seed=0) -> list[Run]:
-    return EXPERIMENT.plan(schemes, seeds, settings, steps, None, first_seed)
+    return EXPERIMENT.plan(Asked(schemes, seeds, settings, steps, None, first_seed))
 
 
 def test_eight_seeds_of_rnd_and_three_of_the_others_one_seed_after_the_other() -> None:
@@ -52,7 +53,7 @@ def test_what_cannot_be_planned() -> None:
 def test_planning_and_reporting_need_no_torch() -> None:
     script = (
         "import sys; from payback_lab import experiments; import payback_lab.report.curiosity; "
-        "experiments.load('curiosity').plan((), None, (), None, None); "
+        "from payback_lab.running.asked import Asked; experiments.load('curiosity').plan(Asked()); "
         "print(*{name.split('.')[0] for name in sys.modules})"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

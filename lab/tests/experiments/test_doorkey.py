@@ -13,11 +13,13 @@ from payback_lab import cli, records
 from payback_lab.experiments.doorkey import experiment as doorkey
 from payback_lab.experiments.doorkey import training as doorkey_training
 from payback_lab.experiments.doorkey.config import ABLATIONS, DoorKeyConfig
+from payback_lab.experiments.resumable import about_run
 from payback_lab.learners.checkpoint import save_checkpoint
 from payback_lab.methods import OTHERS, SCHEMES
 from payback_lab.running import local
 from payback_lab.running.plan import Run, checkpoint_of
-from payback_lab.running.run import Request, planned
+from payback_lab.running.request import Request
+from payback_lab.running.run import planned
 from payback_lab.running.task import Event, perform
 
 ASK = ("run", "doorkey", "--schemes", "grm-10", "--settings", "a0.02-g0.995", "--seeds", "1", "--steps", "49152")
@@ -84,15 +86,15 @@ def test_an_ablation_leaves_out_what_it_does_not_change():
     """Without a loan there is no settlement; at γ = 0.99 the learner discounts by 0.99 already."""
     assert plan(("none", "im"), ablation="plain-settlement") == []
     assert plan(SCHEMES, settings=("a0.005-g0.99",), ablation="learner-discount-0.99") == []
-    every = plan((*SCHEMES, *OTHERS), 1, ("a0.02-g0.995",), ablation="plain-settlement")
+    every = plan((*SCHEMES, *OTHERS), 1, settings=("a0.02-g0.995",), ablation="plain-settlement")
     assert [run.scheme for run in every] == [*SCHEMES[2:], *OTHERS]
 
 
 def test_other_settings_and_matchings_may_be_asked_for():
-    (run,) = plan(("im",), 1, ("a0.03-g0.99",))
+    (run,) = plan(("im",), 1, settings=("a0.03-g0.99",))
     assert run.id == "doorkey/a0.03-g0.99/im/seed0"
     assert (run.config.alpha, run.config.gamma, run.config.shaping_gamma) == (0.03, 0.99, 0.99)
-    runs = plan(("grm-3", "when"), 1, ("a0.02-g0.995", "a0.020-g0.9950"), steps=4096)
+    runs = plan(("grm-3", "when"), 1, settings=("a0.02-g0.995", "a0.020-g0.9950"), steps=4096)
     assert [run.id for run in runs] == [f"doorkey/a0.02-g0.995/{scheme}/seed0" for scheme in ("grm-3", "when")]
     assert {run.config.total_steps for run in runs} == {4096}
 
@@ -115,7 +117,7 @@ def payback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys) -> Callable
             yield Event(task, "done")
 
     monkeypatch.setattr(local, "events", events)
-    monkeypatch.setattr(doorkey_training, "_keep_compiled", lambda out: None)
+    monkeypatch.setattr(doorkey_training, "keep_compiled", lambda out: None)
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments: str) -> Said:
@@ -159,10 +161,10 @@ def test_what_cannot_be_trained_is_one_sentence(payback, tmp_path: Path, monkeyp
 
 def checkpoint_here(tmp_path: Path, **others) -> Path:
     """Leave a checkpoint as of `ASK`, of which `others` were different; its state is a made-up one."""
-    (run,) = plan(("grm-10",), 1, ("a0.02-g0.995",), steps=49152)
+    (run,) = plan(("grm-10",), 1, settings=("a0.02-g0.995",), steps=49152)
     path = checkpoint_of(tmp_path / "runs", run)
     path.parent.mkdir(parents=True)
-    about = doorkey_training.about_run(run, doorkey.EXPERIMENT.learner_version)
+    about = about_run(run, doorkey.EXPERIMENT.learner_version)
     assert others.keys() <= about.keys()
     save_checkpoint(path, {"parameters": np.arange(1000.0)}, {"steps": np.arange(9)}, {**about, **others})
     return path

@@ -16,7 +16,8 @@ from payback_lab.experiments.reach import config as reach
 from payback_lab.experiments.reach.claims import CLAIMS
 from payback_lab.learners.ppo.train import Record
 from payback_lab.running.plan import Result
-from payback_lab.running.run import Request, planned, run
+from payback_lab.running.request import Request
+from payback_lab.running.run import planned, run
 
 RESULTS = Path(__file__).parents[2] / "results"
 

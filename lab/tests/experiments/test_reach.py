@@ -85,10 +85,10 @@ def test_a_row_sets_the_length_beside_the_optimum_and_says_who_never_settled():
     ]
     (found,) = rows([(setting(11), runs)])
     assert found.over_optimum is not None
-    assert found.over_optimum.mean == pytest.approx(2)
+    assert found.over_optimum.value == pytest.approx(2)
     assert (found.settled.median, found.settled.reached, found.settled.of) == (600_000, 2, 3)
     assert found.solved is not None
-    assert found.solved.low < found.solved.mean == 0.5 < found.solved.high
+    assert found.solved.low < found.solved.value == 0.5 < found.solved.high
 
 
 def test_every_planned_size_has_an_optimum():

@@ -10,6 +10,7 @@ import pytest
 from payback_lab import records
 from payback_lab.methods import SCHEMES
 from payback_lab.report.summary import Summary, summarise
+from payback_lab.running.asked import Asked
 
 MADE = {
     "created": "2026-01-02T03:04:05+00:00",
@@ -31,7 +32,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
         from fake_experiment import EXPERIMENT, fake_result
 
         for ablation in (None, "slow"):
-            for run in EXPERIMENT.plan(SCHEMES, 3, (), 600, ablation):
+            for run in EXPERIMENT.plan(Asked(SCHEMES, 3, (), 600, ablation)):
                 records.write(out, run, fake_result(run), EXPERIMENT.learner_version, MADE)
     return out
 

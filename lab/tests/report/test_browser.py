@@ -9,6 +9,7 @@ from rich.console import Console
 
 from payback_lab.methods import TITLES
 from payback_lab.report.command import report as write_report
+from payback_lab.running.asked import Asked
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -24,7 +25,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
         out = tmp_path_factory.mktemp("report")
         for ablation in (None, "slow"):
-            for run in EXPERIMENT.plan(SCHEMES, 2, (), 300, ablation):
+            for run in EXPERIMENT.plan(Asked(SCHEMES, 2, (), 300, ablation)):
                 records.write(out, run, fake_result(run), 3, {"command": "payback-lab run fake"})
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(experiments, "MODULES", {"fake": "fake_experiment"})

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from payback_lab.claims.claim import Claim
 from payback_lab.prior_work.summary import Text
 from payback_lab.report.page import json_in_html, page
 from payback_lab.report.summary import Summary
-from payback_lab.running.plan import Claim
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 

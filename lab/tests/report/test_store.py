@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from payback_lab import records
+from payback_lab.claims.claim import Claim
 from payback_lab.report.store import merged
 from payback_lab.report.summary import Summary, summarise
-from payback_lab.running.plan import Claim
 from payback_lab.user_error import UserError
 
 

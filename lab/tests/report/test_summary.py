@@ -9,12 +9,13 @@ import pytest
 from rich.console import Console
 
 from payback_lab import experiments, records
+from payback_lab.claims.claim import Claim
 from payback_lab.report import store
 from payback_lab.report.charts.collection import Charts
 from payback_lab.report.command import report
 from payback_lab.report.page import page
 from payback_lab.report.summary import Summary, thin
-from payback_lab.running.plan import Claim
+from payback_lab.running.asked import Asked
 from payback_lab.user_error import UserError
 
 
@@ -75,7 +76,7 @@ def test_damaged_runs_are_named_and_left_out(fake, runs: Path, tmp_path: Path, m
 def test_runs_of_different_configs_are_not_averaged(fake, runs: Path) -> None:
     from fake_experiment import FakeConfig, fake_result
 
-    run = replace(fake.plan(("none",), 1, (), 50, None)[0], seed=9, config=FakeConfig(episodes=50))
+    run = replace(fake.plan(Asked(("none",), 1, (), 50))[0], seed=9, config=FakeConfig(episodes=50))
     records.write(runs, run, fake_result(run), fake.learner_version, {})
     with pytest.raises(UserError, match=r"seed0 and fake/none/seed9 were made with a different config"):
         report(runs, runs / "none", False, Console(quiet=True))

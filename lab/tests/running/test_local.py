@@ -10,12 +10,13 @@ import pytest
 
 from payback_lab import records
 from payback_lab.running import local
+from payback_lab.running.asked import Asked
 from payback_lab.running.task import ONE_THREAD, Task
 from payback_lab.user_error import UserError
 
 
 def tasks(fake, out: Path, *schemes: str, seeds: int = 1) -> list[Task]:
-    runs = fake.plan(schemes, seeds, (), 20, None)
+    runs = fake.plan(Asked(schemes, seeds, (), 20))
     return [Task("fake_experiment", batch, out, "payback-lab run fake") for batch in fake.batches(runs)]
 
 

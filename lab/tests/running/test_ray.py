@@ -11,6 +11,7 @@ import pytest
 from payback_lab import records
 from payback_lab.running import local
 from payback_lab.running import ray as ray_engine
+from payback_lab.running.asked import Asked
 from payback_lab.running.plan import checkpoint_of
 from payback_lab.running.task import Task
 from payback_lab.user_error import UserError
@@ -27,7 +28,7 @@ pytestmark = [
 
 
 def tasks(fake, out: Path, schemes: tuple[str, ...]) -> list[Task]:
-    runs = fake.plan(schemes, 2, (), 20, None)
+    runs = fake.plan(Asked(schemes, 2, (), 20))
     return [Task("fake_experiment", batch, out, "payback-lab run fake") for batch in fake.batches(runs)]
 
 
@@ -102,7 +103,7 @@ def test_a_node_with_the_folder_writes_the_records_itself(fake, tmp_path: Path) 
 
 
 def test_what_the_user_can_correct_ends_the_command(fake, tmp_path: Path, payback_process) -> None:
-    damaged = checkpoint_of(tmp_path / "runs", fake.plan(("none",), 1, (), 20, None)[0])
+    damaged = checkpoint_of(tmp_path / "runs", fake.plan(Asked(("none",), 1, (), 20))[0])
     damaged.parent.mkdir(parents=True)
     damaged.write_text("half")
     ask = ("run", "fake", "--schemes", "none", "--seeds", "1", "--steps", "20", "--engine", "ray", "--workers", "1")

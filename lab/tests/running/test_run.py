@@ -15,7 +15,7 @@ from rich.console import Console
 
 from payback_lab import records
 from payback_lab.running import run as runner
-from payback_lab.running.run import Request
+from payback_lab.running.request import Request
 from payback_lab.user_error import UserError
 
 TWO = ("none", "grm-10")
@@ -104,7 +104,7 @@ def test_another_length_in_the_same_folder_is_refused_and_nothing_is_lost(fake, 
 def test_another_learner_version_is_refused(fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     request = Request("fake", ("none",), 1, steps=20, out=tmp_path)
     make(request)
-    monkeypatch.setattr(type(fake), "learner_version", 4)
+    monkeypatch.setitem(vars(fake), "learner_version", 4)
     with pytest.raises(UserError, match="learner_version 3, not 4"):
         make(request)
 

@@ -8,6 +8,7 @@ from payback_lab.claims.claim import Claim, Verdict
 from payback_lab.claims.evidence import Cell, Evidence, Measure, gather
 from payback_lab.claims.figures import figures_of
 from payback_lab.claims.power import said_needed, seeds_needed
+from payback_lab.claims.wording import least_to_most
 from payback_lab.running.plan import Result
 
 FEWEST = 3
@@ -63,12 +64,12 @@ class Sentence:
     where: str
     """TeX label or section; "ours" for a question of ours."""
     sentence: str
-    paper: str
-    """The paper's figure, "" if it gives none."""
     needs: tuple[Cell, ...]
     """The cells it is about."""
     rule: Rule
     note: str = ""
+    paper: str = ""
+    """The paper's figure, "" if it gives none."""
 
 
 def of_ablation(ablation: str, cell: Cell) -> Cell:
@@ -90,9 +91,9 @@ class Claims:
     """Length of training from which on a run counts as trained in full."""
     longer: Mapping[str, int] = field(default_factory=dict)
     """Settings whose runs count as full at another length only."""
-    unit: str
+    unit: str = "steps"
     """What that length is counted in: "episodes" or "steps"."""
-    trained: Callable[[Result], int]
+    trained: Callable[[Result], int] = lambda run: int(run.summary.get("trained_steps") or 0)
     """How long a run was trained, in that unit."""
     sentences: Sequence[Sentence]
     """What the paper states."""
@@ -193,10 +194,8 @@ def _missing(sentence: Sentence, evidence: Evidence) -> str:
 
 def _seeds(sentence: Sentence, evidence: Evidence) -> str:
     """Say how many seeds there are of each cell, "" if the sentence needs no runs."""
-    counts = sorted({len(evidence.cells.get(cell, ())) for cell in sentence.needs})
-    if not counts:
-        return ""
-    return f"Seeds: {counts[0] if len(counts) == 1 else f'{counts[0]} to {counts[-1]}'} per cell."
+    counts = [len(evidence.cells.get(cell, ())) for cell in sentence.needs]
+    return f"Seeds: {least_to_most(counts)} per cell." if counts else ""
 
 
 def _untouched(schemes: Sequence[str]) -> str:

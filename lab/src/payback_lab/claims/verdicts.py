@@ -13,6 +13,11 @@ from payback_lab.claims.claim import Verdict
 Bound = float | np.ndarray
 
 
+def holds_if(condition: bool | np.bool_) -> Verdict:
+    """Say whether a sentence holds that is true or false of the seeds there are."""
+    return "holds" if condition else "does not hold"
+
+
 def positive(low: Bound, high: Bound) -> Verdict:
     """Say whether a quantity with this interval is above zero; a constant zero is not."""
     return "holds" if low > 0 else "does not hold" if high < 0 or low == high == 0 else "undecided"

@@ -99,6 +99,16 @@ def _p_and_P(p: float, probability: float) -> str:  # noqa: N802 - p and P are t
     return f"{shown}P {probability:.2f}"
 
 
+def least_to_most(counts: Sequence[int]) -> str:
+    """Say the least and the most of some numbers, once if they are the same.
+
+    >>> least_to_most([4, 3, 5]), least_to_most([3, 3])
+    ('3 to 5', '3')
+    """
+    least, most = min(counts), max(counts)
+    return f"{least}" if least == most else f"{least} to {most}"
+
+
 def said_p(p: float) -> str:
     """Say a p.
 

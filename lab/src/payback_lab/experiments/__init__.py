@@ -2,7 +2,7 @@
 
 import importlib
 
-from payback_lab.running.plan import Experiment
+from payback_lab.running.experiment import Experiment
 from payback_lab.user_error import UserError
 
 MODULES = {

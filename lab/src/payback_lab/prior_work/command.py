@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +25,10 @@ def run(problems: int, markdown: bool, console: Any, summaries: Path | None = No
     if summaries is not None:
         from payback_lab.provenance import provenance
 
-        path = save(summaries, Decided(table, problems, provenance(_command(problems))))
+        command = f"payback-lab prior-work --problems {problems} --save-summaries"
+        path = save(summaries, Decided(table, problems, provenance(command)))
         print(f"The table is saved in {path}", file=sys.stderr)
     return 0
-
-
-def _command(problems: int) -> str:
-    return f"payback-lab prior-work --problems {problems} --save-summaries"
 
 
 def _draw(table: Table, problems: int, console: Any) -> None:
@@ -51,7 +47,7 @@ def _draw(table: Table, problems: int, console: Any) -> None:
 
 def _with_progress(problems: int, console: Any) -> Table:
     if not console.is_terminal:
-        return prior_table(problems, _plain_lines(console))
+        return prior_table(problems, _plain_line)
     from rich.progress import Progress
 
     with Progress(console=console, transient=True) as bar:
@@ -59,12 +55,6 @@ def _with_progress(problems: int, console: Any) -> Table:
         return prior_table(problems, lambda setting, k: bar.update(tasks[setting], completed=k))
 
 
-def _plain_lines(console: Any) -> Callable[[str, int], None]:
-    said: set[str] = set()
-
-    def progress(setting: str, count: int) -> None:
-        if setting not in said:
-            said.add(setting)
-            print(f"deciding: {TITLES[setting]} …", file=sys.stderr)
-
-    return progress
+def _plain_line(setting: str, count: int) -> None:
+    if count == 1:
+        print(f"deciding: {TITLES[setting]} …", file=sys.stderr)

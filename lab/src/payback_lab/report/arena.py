@@ -1,10 +1,9 @@
 """The arena's page, docs/results/arena.md: written by `payback-lab docs` from the committed summary alone."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
-from payback_lab.claims.claim import Claim
 from payback_lab.experiments.arena.claims import arena_claims
 from payback_lab.experiments.arena.experiment import EXPERIMENT
 from payback_lab.experiments.arena.results import StudyResults, study_results
@@ -68,6 +67,7 @@ def page(summaries: Path, drawn: Collection[str]) -> str:
     results = results_in(summaries)
     there = (summaries / EXPERIMENT.name / "summary.json").is_file()
     claims = committed_claims(summaries, EXPERIMENT.name) if there else []
+    claims = claims or arena_claims({}).decide({})  # where nothing is committed, no prediction is decided
     parts = (
         HEAD,
         _so_far(results),
@@ -78,7 +78,7 @@ def page(summaries: Path, drawn: Collection[str]) -> str:
         _task_by_task(results, drawn),
         _section("Does GRM fail in long episodes?", arena_tables.limit_table(results), drawn, "arena-limit"),
         _section("RND instead of counts", arena_tables.rnd_table(results), drawn, "arena-rnd"),
-        f"## What was predicted\n\n{verdicts(tuple(claims or _undecided()))}",
+        f"## What was predicted\n\n{verdicts(tuple(claims))}",
         f"## Which α\n\n{ALPHA}\n\n{arena_tables.alphas(results)}",
         f"## Which tasks\n\n{TASKS}\n\n{arena_tables.screening(results)}",
         "## How it was run\n\n" + "\n".join(f"- {note}" for note in EXPERIMENT.notes),
@@ -126,8 +126,3 @@ def _section(heading: str, table: str, drawn: Collection[str], figure: str) -> s
 
 def _picture(drawn: Collection[str], name: str, words: str) -> str:
     return f"![{words}](../figures/{name}.svg)" if name in drawn else ""
-
-
-def _undecided() -> Sequence[Claim]:
-    """Return the predictions where nothing is committed: none is decided."""
-    return arena_claims({}).decide({})

@@ -14,7 +14,7 @@ from payback_lab.experiments.arena.results import StudyResults
 from payback_lab.experiments.arena.study import DELAYS, RND_METHODS, SWEPT, SWEPT_LIMITS
 from payback_lab.report.charts.arena import name_of
 from payback_lab.report.markdown import rows
-from payback_lab.statistics import bootstrap_interval
+from payback_lab.statistics import mean_estimate
 
 MEASURED = ("seeds", "episodes solved", "solved", "from step, M", "length over the fewest", "score")
 NONE_YET = "No run of this part is in it yet."
@@ -116,9 +116,7 @@ def pairs(results: StudyResults) -> str:
     lines = []
     for pair in combinations(results.overall, 2):
         chance = results.improvement(*pair)
-        lines.append(
-            (*map(name_of, pair), _span((chance.value, chance.low, chance.high), 2), _sure(chance.low, chance.high))
-        )
+        lines.append((*map(name_of, pair), chance.said(".2f"), _sure(chance.low, chance.high)))
     return rows(("method", "over", "probability of improvement", "better"), lines)
 
 
@@ -139,12 +137,7 @@ def measured(task: str, runs: Sequence[Figures]) -> tuple[str, ...]:
 def _mean(values: np.ndarray, digits: int, unit: str = "") -> str:
     if len(values) < 2:
         return f"{values[0]:.{digits}f}{unit}"
-    return _span((values.mean(), *bootstrap_interval(values)), digits, unit)
-
-
-def _span(numbers: Sequence[float | np.ndarray], digits: int, unit: str = "") -> str:
-    mean, low, high = (f"{float(number):.{digits}f}{unit}" for number in numbers)
-    return f"{mean} [{low}, {high}]"
+    return mean_estimate(values).said(f".{digits}f", unit)
 
 
 def _sure(low: float, high: float) -> str:

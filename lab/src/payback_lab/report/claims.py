@@ -8,7 +8,7 @@ from payback_lab.claims.claim import Claim, Figure
 from payback_lab.report.claims_view import ClaimsView, ShownClaim, claims_view
 from payback_lab.report.committed import committed, committed_claims
 from payback_lab.report.dots import mean_said
-from payback_lab.report.markdown import rows
+from payback_lab.report.markdown import cell, rows
 from payback_lab.report.tables import number
 
 COLUMNS = ("verdict", "sentence", "here (paper)", "decided")
@@ -92,11 +92,6 @@ def in_full(claims: Sequence[Claim]) -> str:
         said = " ".join(cell(part) for part in (*parts, f"`{claim.where}`") if part)
         items.append(f"- **{claim.verdict}**: {cell(claim.text)} {said}")
     return "\n".join(["<details><summary>Every sentence in full</summary>", "", *items, "", "</details>"])
-
-
-def cell(text: str) -> str:
-    """Keep text from ending a cell or a line."""
-    return text.replace("|", "\\|").replace("\n", " ")
 
 
 if __name__ == "__main__":

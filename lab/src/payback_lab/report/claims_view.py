@@ -58,9 +58,8 @@ def claims_view(claims: Sequence[Claim]) -> ClaimsView:
         for claim, own, rules in zip(claims, notes.own, notes.shared, strict=True)
     ]
     counted = own_claims(claims)
-    is_own = [any(claim is other for other in counted) for claim in claims]
-    own = [view for view, counts_in in zip(shown, is_own, strict=True) if counts_in]
-    more = [view for view, counts_in in zip(shown, is_own, strict=True) if not counts_in]
+    own = [view for view in shown if any(view.claim is claim for claim in counted)]
+    more = [view for view in shown if not any(view.claim is claim for claim in counted)]
     return ClaimsView(counts(counted), tally(claims), own, more, notes.rules)
 
 

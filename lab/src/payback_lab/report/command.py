@@ -8,7 +8,6 @@ from rich.console import Console
 
 from payback_lab import experiments, records
 from payback_lab.atomic_write import write_file
-from payback_lab.experiments.definition import Definition
 from payback_lab.prior_work import summary as prior_summary
 from payback_lab.prior_work.summary import Text
 from payback_lab.records import Record
@@ -16,7 +15,9 @@ from payback_lab.report import store
 from payback_lab.report.charts.collection import Charts
 from payback_lab.report.page import page
 from payback_lab.report.summary import Summary, summarise
-from payback_lab.running.plan import Experiment, group_of
+from payback_lab.running.experiment import Experiment
+from payback_lab.running.plan import group_of
+from payback_lab.running.progress import say
 from payback_lab.user_error import UserError, writing_to
 
 
@@ -37,13 +38,13 @@ def report(out: Path, summaries: Path, save_summaries: bool, console: Console, i
     if save_summaries and not found:
         raise UserError(f"--save-summaries needs full runs, and {out} holds none: start with `payback-lab run cliff`.")
     for folder, flaw in damaged.items():
-        _say(console, f"{folder} is damaged ({flaw}) and left out: `payback-lab run` makes it again.")
+        say(console, f"{folder} is damaged ({flaw}) and left out: `payback-lab run` makes it again.")
     committed = store.load(summaries) if found else []
     if save_summaries:
         told = [_added(summary, committed) for summary in told]
         for summary in told:
             store.save(summaries, summary)
-            _say(console, f"wrote {summaries / summary.experiment}")
+            say(console, f"wrote {summaries / summary.experiment}")
     _write(into or out, page(told, committed, _prior(summaries)), console)
     return 1 if damaged else 0
 
@@ -69,14 +70,14 @@ def decide_again(summaries: Path, console: Console) -> int:
         experiment = experiments.load(summary.experiment)
         if experiment.adds_up:
             store.save_claims(summaries, _decided(experiment, summary))
-            _say(console, f"decided the claims in {summaries / summary.experiment} again")
+            say(console, f"decided the claims in {summaries / summary.experiment} again")
     return 0
 
 
 def _decided(experiment: Experiment, summary: Summary) -> Summary:
     """Decide the claims of a summary from its single figures; an undecided one says how many seeds would decide it."""
     results = store.results_of(summary.groups)
-    claimed = experiment.claimed_of(results) if isinstance(experiment, Definition) else None
+    claimed = experiment.claimed_of(results)
     return replace(summary, claims=tuple(replace(claimed, forecast=True).decide(results))) if claimed else summary
 
 
@@ -94,7 +95,7 @@ def _write(out: Path, made: tuple[str, Charts], console: Console) -> None:
     with writing_to(out):
         count = len(charts.save(out / "figures"))
         write_file(out / "report.html", text.encode())
-    _say(
+    say(
         console,
         f"wrote {out / 'report.html'} ({len(text.encode()) / 1e6:.1f} MB) and {count} files in {out / 'figures'}",
     )
@@ -140,7 +141,3 @@ def _refuse_mixed(found: dict[str, Record]) -> None:
         for part in ("config", "learner_version"):
             if record.identity[part] != one.identity[part]:
                 raise UserError(f"{other} and {name} were made with a different {part}: keep them in two folders.")
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -6,12 +6,10 @@ from pathlib import Path
 from payback_lab.claims.wording import said_p
 from payback_lab.experiments.curiosity.comparison import (
     Compared,
-    Estimate,
     Runs,
     compare,
     gap,
     lengths,
-    mean,
     share,
     steps_until,
 )
@@ -21,6 +19,8 @@ from payback_lab.experiments.curiosity.predicted import predictions
 from payback_lab.methods import title
 from payback_lab.report.committed import committed
 from payback_lab.report.markdown import rows
+from payback_lab.running.asked import Asked
+from payback_lab.statistics import mean_estimate
 
 PAIRS = (("grm-30", "im"), ("grm-30", "none"), ("grm-10", "im"), ("pbim", "im"), ("im", "none"))
 """What is held against what; the first two are the questions."""
@@ -56,7 +56,7 @@ def cells_of(groups: Sequence[Mapping[str, object]]) -> Cells:
 
 
 def _made(cells: Cells) -> str:
-    planned = len(EXPERIMENT.plan((), None, (), None, None))
+    planned = len(EXPERIMENT.plan(Asked()))
     made = sum(map(len, cells.values()))
     if made >= planned:
         return f"All {planned} runs are in it.\n"
@@ -107,16 +107,14 @@ def _others(cells: Cells) -> str:
         for scheme in PAIRED
         if (bonus, scheme) in cells
     ]
-    table = rows(
-        ("bonus", "paid", "seeds", "share that solves it", "steps until then, thousands", "final length"), lines
-    )
+    table = rows(("bonus", "paid", *COLUMNS), lines)
     if not there:
         return f"## The other bonuses\n\n{table}\n"
     steps = gap([(steps_until(cells[b, "grm-30"]), steps_until(cells[b, "im"])) for b in there])
     final = gap([(lengths(cells[b, "grm-30"]), lengths(cells[b, "im"])) for b in there])
     text = (
         f"Three seeds decide nothing of one bonus. Over {len(there)} together, `grm-30` minus raw is "
-        f"{_thousands(steps)} thousand steps until solved and {_tenths(final)} steps of final length."
+        f"{steps.said('.0f', per=1000)} thousand steps until solved and {final.said('.1f')} steps of final length."
     )
     return f"## The other bonuses\n\n{text}\n\n{table}\n"
 
@@ -129,18 +127,11 @@ def _predicted(cells: Cells) -> str:
 def _cell(runs: Runs) -> tuple[str, ...]:
     part = share(runs)
     solving = f"{round(part.value * len(runs))} of {len(runs)} [{part.low:.2f}, {part.high:.2f}]"
-    return f"{len(runs)}", solving, _thousands(mean(steps_until(runs))), _tenths(mean(lengths(runs)))
+    steps, final = mean_estimate(steps_until(runs)), mean_estimate(lengths(runs))
+    return f"{len(runs)}", solving, steps.said(".0f", per=1000), final.said(".1f")
 
 
 def _difference(found: Compared) -> tuple[str, ...]:
     shown = f"{found.share:+.2f} ({said_p(found.p)})"
-    return shown, _thousands(found.steps, "+"), _tenths(found.length, "+"), "yes" if found.gains else "no"
-
-
-def _thousands(estimate: Estimate, sign: str = "") -> str:
-    value, low, high = (part / 1000 for part in (estimate.value, estimate.low, estimate.high))
-    return f"{value:{sign}.0f} [{low:{sign}.0f}, {high:{sign}.0f}]"
-
-
-def _tenths(estimate: Estimate, sign: str = "") -> str:
-    return f"{estimate.value:{sign}.1f} [{estimate.low:{sign}.1f}, {estimate.high:{sign}.1f}]"
+    steps, length = found.steps.said("+.0f", per=1000), found.length.said("+.1f")
+    return shown, steps, length, "yes" if found.gains else "no"

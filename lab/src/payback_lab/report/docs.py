@@ -13,6 +13,7 @@ from payback_lab.report.charts.reach import as_svg, reach_figure, speed_figure
 from payback_lab.report.charts.which_delay import delay_figure, felt_figure
 from payback_lab.report.page import page
 from payback_lab.report.summary import Summary
+from payback_lab.running.progress import say
 from payback_lab.user_error import UserError, writing_to
 
 _MATCHINGS = "doorkey-other-matchings-a0.02-g0.995"
@@ -67,7 +68,7 @@ def write_docs(root: Path, summaries: Path, console: Console) -> int:
     with writing_to(root):
         for name, content in files.items():
             write_file(root / name, content.encode())
-    console.print(f"wrote {len(files)} files: {', '.join(files)}", markup=False, highlight=False, soft_wrap=True)
+    say(console, f"wrote {len(files)} files: {', '.join(files)}")
     return 0
 
 

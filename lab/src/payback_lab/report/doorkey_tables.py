@@ -3,11 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+from payback_lab.claims.wording import least_to_most
 from payback_lab.experiments.doorkey.printed import PAIRS, SETTINGS
-from payback_lab.experiments.doorkey.table import Reached, Row, Spread, table_rows
+from payback_lab.experiments.doorkey.table import Reached, Row, table_rows
 from payback_lab.report import markdown
 from payback_lab.report.committed import committed
 from payback_lab.running.plan import GroupName
+from payback_lab.statistics import Estimate
 
 HEADER = (
     "scheme",
@@ -32,8 +34,7 @@ def tables(results: Path) -> str:
     for setting in SETTINGS:
         alpha, gamma = PAIRS[setting]
         own = [row for row in rows if row.setting == setting]
-        seeds = sorted({row.seeds for row in own})
-        many = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+        many = least_to_most([row.seeds for row in own])
         table = markdown.rows(HEADER, map(line, own))
         parts.append(f"**α = {alpha:g}, γ = {gamma:g}**, seeds per cell: {many}\n\n{table}")
     return "\n\n".join(parts)
@@ -60,7 +61,7 @@ def line(row: Row) -> tuple[str, ...]:
         reached_said(row.settled),
         spread_said(row.sampled),
         spread_said(row.greedy),
-        "–" if row.truncated is None else f"{row.truncated.mean:.2%}",
+        "–" if row.truncated is None else f"{row.truncated.value:.2%}",
         # With one seed it could only be all or nothing.
         f"{_chance(row.better_than_im)}, {_chance(row.better_than_none)}" if row.seeds > 1 else "–",
     )
@@ -77,12 +78,13 @@ def reached_said(found: Reached) -> str:
     return f"{found.median / 1e6:.2f} M" + ("" if found.reached == found.of else f" ({found.reached} of {found.of})")
 
 
-def spread_said(found: Spread | None) -> str:
-    """Say the mean, with its interval if there is one."""
+def spread_said(found: Estimate | None, form: str = ".1f", unit: str = "") -> str:
+    """Say the mean, with its interval if there is one; the unit stands behind the mean alone."""
     if found is None:
         return "–"
-    return f"{found.mean:.1f}" + (f" [{found.low:.1f}, {found.high:.1f}]" if found.high > found.low else "")
+    interval = f" [{found.low:{form}}, {found.high:{form}}]" if found.high > found.low else ""
+    return f"{found.value:{form}}{unit}{interval}"
 
 
-def _chance(found: Spread | None) -> str:
-    return "–" if found is None else f"{found.mean:.0%}"
+def _chance(found: Estimate | None) -> str:
+    return "–" if found is None else f"{found.value:.0%}"

@@ -5,6 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from payback_lab.claims.wording import least_to_most
 from payback_lab.experiments.doorkey.setting import numbers_of
 from payback_lab.methods import in_order, title
 from payback_lab.policy import outcome
@@ -78,8 +79,7 @@ def seeds_said(counts: Sequence[int]) -> str:
     >>> seeds_said([1, 1]), seeds_said([3, 3]), seeds_said([1, 3])
     ('1 seed', '3 seeds', '1 to 3 seeds')
     """
-    least, most = min(counts), max(counts)
-    return f"{least} to {most} seeds" if least < most else f"{most} seed{'s' * (most != 1)}"
+    return f"{least_to_most(counts)} seed{'s' * (max(counts) != 1)}"
 
 
 def _strips(group: Group, schemes: Sequence[str], charts: Charts) -> Markup | None:

@@ -16,6 +16,11 @@ def rows(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, ("---",) * len(header), *lines))
 
 
+def cell(text: str) -> str:
+    """Keep text from ending a cell or a line."""
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
 def placed(page: str, name: str, content: str) -> str:
     """Put something between the two marks that bear its name.
 

@@ -36,6 +36,8 @@ def page(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     template = environment.from_string((HERE / "page.html").read_text())
+    # Vega, Vega-Lite and vega-embed as one script; the stub of `javascript_bundle` forgets its default.
+    library = vl_convert.javascript_bundle()  # pyright: ignore[reportCallIssue]
     text = template.render(
         experiments=experiments,
         prior=prior,
@@ -44,15 +46,10 @@ def page(
         ],
         style=Markup((HERE / "page.css").read_text()),
         script=Markup((HERE / "page.js").read_text()),
-        bundle=Markup(_library().replace("</script", "<\\/script")),
+        bundle=Markup(library.replace("</script", "<\\/script")),
         charts_json=Markup(json_in_html(charts.content())),
     )
     return text, charts
-
-
-def _library() -> str:
-    """Return the drawing library (Vega, Vega-Lite, vega-embed) as one script."""
-    return vl_convert.javascript_bundle()  # pyright: ignore[reportCallIssue] - its stub forgets the default
 
 
 def json_in_html(value: Any) -> str:

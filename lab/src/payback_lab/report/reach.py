@@ -1,12 +1,11 @@
 """The tables of docs/reach.md, from the committed summary of `reach`."""
 
 from payback_lab.claims.claim import Claim
-from payback_lab.experiments.doorkey.table import Spread
 from payback_lab.experiments.reach.measures import Row
 from payback_lab.methods import title
 from payback_lab.report.charts.reach import reach_rows
-from payback_lab.report.doorkey_tables import reached_said
-from payback_lab.report.markdown import placed, rows
+from payback_lab.report.doorkey_tables import reached_said, spread_said
+from payback_lab.report.markdown import cell, placed, rows
 from payback_lab.report.summary import Summary
 
 HEADER = ("grid", "method", "seeds", "solved", "stays short from", "final length over the optimum", "reaches it")
@@ -26,29 +25,13 @@ def line(row: Row) -> tuple[str, ...]:
         f"{row.size}×{row.size}",
         title(row.scheme),
         f"{row.seeds}",
-        _percent(row.solved),
+        spread_said(row.solved, ".0%"),
         reached_said(row.settled),
-        _times(row.over_optimum),
+        spread_said(row.over_optimum, unit=" ×"),
         said,
     )
 
 
 def verdicts(claims: tuple[Claim, ...]) -> str:
     """Write what was predicted and came out as a table."""
-    return rows(VERDICTS, ((claim.verdict, claim.text, _cell(claim.here)) for claim in claims))
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
-def _percent(found: Spread | None) -> str:
-    if found is None:
-        return "–"
-    return f"{found.mean:.0%}" + (f" [{found.low:.0%}, {found.high:.0%}]" if found.high > found.low else "")
-
-
-def _times(found: Spread | None) -> str:
-    if found is None:
-        return "–"
-    return f"{found.mean:.1f} ×" + (f" [{found.low:.1f}, {found.high:.1f}]" if found.high > found.low else "")
+    return rows(VERDICTS, ((claim.verdict, claim.text, cell(claim.here)) for claim in claims))

@@ -1,11 +1,11 @@
 """The README's sentences about results, from the committed summaries of `reach` and `curiosity`."""
 
 from payback_lab.experiments.curiosity.comparison import Runs, solved
-from payback_lab.experiments.doorkey.table import Spread
 from payback_lab.experiments.reach.measures import Row
 from payback_lab.report.charts.reach import reach_rows
 from payback_lab.report.markdown import placed
 from payback_lab.report.summary import Summary
+from payback_lab.statistics import Estimate
 from payback_lab.user_error import UserError
 
 SIZE = 11
@@ -55,5 +55,5 @@ def _said(row: Row) -> str:
     return f"{_mean(row.solved):.0%}, in {_mean(row.over_optimum):.1f} times the fewest steps"
 
 
-def _mean(found: Spread | None) -> float:
-    return float("nan") if found is None else found.mean
+def _mean(found: Estimate | None) -> float:
+    return float("nan") if found is None else found.value

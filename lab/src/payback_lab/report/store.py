@@ -15,8 +15,10 @@ from payback_lab.atomic_write import write_file
 from payback_lab.claims.claim import read_claim
 from payback_lab.methods import in_order
 from payback_lab.policy import Policy
+from payback_lab.records import json_bytes
 from payback_lab.report.summary import CURVES, Group, Summary, as_json
-from payback_lab.running.plan import Experiment, Result
+from payback_lab.running.experiment import Experiment
+from payback_lab.running.plan import Result
 from payback_lab.user_error import UserError, writing_to
 
 
@@ -27,8 +29,7 @@ def save(folder: Path, summary: Summary) -> None:
         write_file(place / "curves.parquet", _parquet(_curve_columns(summary)))
         write_file(place / "policies.parquet", _parquet(_policy_columns(summary)))
         write_file(place / "films.parquet", _parquet(_film_columns(summary)))
-        text = json.dumps(as_json(summary), indent=1, ensure_ascii=False, allow_nan=False)
-        write_file(place / "summary.json", (text + "\n").encode())
+        write_file(place / "summary.json", json_bytes(as_json(summary)))
 
 
 def save_claims(folder: Path, summary: Summary) -> None:
@@ -36,7 +37,7 @@ def save_claims(folder: Path, summary: Summary) -> None:
     path = folder / summary.experiment / "summary.json"
     stored = json.loads(path.read_text()) | {"claims": as_json(summary)["claims"]}
     with writing_to(path):
-        write_file(path, (json.dumps(stored, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+        write_file(path, json_bytes(stored))
 
 
 def load(folder: Path) -> list[Summary]:

@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from payback_lab.claims.claim import stored_claim
+from payback_lab.claims.claim import Claim, stored_claim
 from payback_lab.methods import in_order
 from payback_lab.policy import Policy, majority
 from payback_lab.records import Record
-from payback_lab.running.plan import Claim, Experiment, GroupName
+from payback_lab.running.experiment import Experiment
+from payback_lab.running.plan import GroupName
 
 CURVES = ("return", "length", "window_mean", "window_std")
 FILM = "film_"

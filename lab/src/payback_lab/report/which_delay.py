@@ -19,6 +19,7 @@ from payback_lab.experiments.delay.ordering import (
     outcomes,
 )
 from payback_lab.methods import title
+from payback_lab.report.doorkey_tables import spread_said
 from payback_lab.report.markdown import placed, rows
 from payback_lab.report.reach import verdicts
 from payback_lab.report.store import results_of
@@ -84,9 +85,8 @@ def correlations_table(evidence: Evidence) -> str:
     lines = []
     for name, symbol in NAMES.items():
         own = [_within(evidence, name, [cell for cell in there if cell[0] == setting(lam)]) for lam in LAMBDAS]
-        found, low, high = correlated(evidence, there, name)
         # One seed per cell has no interval.
-        lines.append((symbol, *own, f"{found:.2f}" + (f" [{low:.2f}, {high:.2f}]" if high > low else "")))
+        lines.append((symbol, *own, spread_said(correlated(evidence, there, name), ".2f")))
     header = ("figure", *(f"λ = {lam:g}" for lam in LAMBDAS), f"all {len(there)} cells there are")
     return rows(header, lines)
 

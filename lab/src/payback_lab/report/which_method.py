@@ -40,9 +40,10 @@ def best_overall(results: StudyResults) -> str:
         return _unknown("Over all tasks", f"a comparison needs {SEEDS} seeds of every method on a task")
     best = next(iter(results.overall))
     alike = [m for m in METHODS if m != best and not results.is_better(best, m)]
-    also = f"; no interval tells it from {_list(alike)}" if alike else ", better than every other method"
-    value = results.overall[best]
-    span = f"{value.value:.2f} [{value.low:.2f}, {value.high:.2f}]"
+    also = (
+        f"; no interval tells it from {', '.join(map(name_of, alike))}" if alike else ", better than every other method"
+    )
+    span = results.overall[best].said(".2f")
     return f"**Over all {len(results.compared)} tasks**: {name_of(best)}, interquartile mean score {span}{also}."
 
 
@@ -100,8 +101,7 @@ def guaranteed(results: StudyResults) -> str:
     own = next(method for method in results.overall if method in INVARIANT)
     if own == best:
         return f"**What the guarantee costs**: nothing here, because {name_of(own)} is the best of all."
-    chance = results.improvement(best, own)
-    span = f"{chance.value:.2f} [{chance.low:.2f}, {chance.high:.2f}]"
+    span = results.improvement(best, own).said(".2f")
     return f"**What the guarantee costs**: {name_of(best)} beats {name_of(own)} with probability {span}."
 
 
@@ -163,10 +163,6 @@ def _enough(results: StudyResults, tasks: Sequence[str]) -> bool:
 
 def _best(results: StudyResults, task: str) -> str:
     return max(METHODS, key=lambda method: float(results.scores(method, [task])[0].mean()))
-
-
-def _list(methods: Sequence[str]) -> str:
-    return ", ".join(map(name_of, methods))
 
 
 def _unknown(heading: str, why: str) -> str:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from payback_lab.running.plan import Experiment, Run
+from payback_lab.running.experiment import Experiment
+from payback_lab.running.plan import Run
 from payback_lab.user_error import UserError
 
 

@@ -7,11 +7,12 @@ from rich.table import Table
 
 from payback_lab import experiments, records
 from payback_lab.methods import OTHERS, RIVALS, SCHEMES
+from payback_lab.running.asked import Asked
 from payback_lab.running.committed import committed_runs
+from payback_lab.running.experiment import Experiment
 from payback_lab.running.local import cores
-from payback_lab.running.plan import Experiment
 from payback_lab.running.progress import duration, seconds_left
-from payback_lab.running.run import Request
+from payback_lab.running.request import Request
 from payback_lab.user_error import UserError
 
 
@@ -33,7 +34,7 @@ def show(out: Path, summaries: Path, console: Console) -> None:
 
 def _row(experiment: Experiment, ablation: str | None, out: Path, summaries: Path) -> tuple[str, ...]:
     """Count the runs of the experiment's plan: all schemes, settings and seeds, in full length."""
-    runs = experiment.plan((), None, (), None, ablation)
+    runs = experiment.plan(Asked(ablation=ablation))
     name = (experiment.name, ablation or "–")
     try:
         records.refuse_others(out, runs, experiment.learner_version)

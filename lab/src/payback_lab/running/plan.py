@@ -1,18 +1,12 @@
-"""What an experiment consists of: runs to make, results to keep, claims to decide.
-
-Each `experiments/*/experiment.py` has one object `EXPERIMENT` with the attributes of `Experiment` below. Runner,
-records, report and command line know experiments through this file alone.
-"""
+"""A run and its result: their names, the groups they are reported in, and where a checkpoint lies."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
-
-from payback_lab.claims.claim import Claim
 
 Scalar = float | int | str | bool | None
 
@@ -137,131 +131,3 @@ def checkpoint_of(out: Path, run: Run) -> Path:
     'runs/doorkey/a0.02-g0.995/im/.seed3.checkpoint.npz'
     """
     return (out / run.id).with_name(f".seed{run.seed}.checkpoint.npz")
-
-
-class Experiment(Protocol):
-    """Describe one experiment: constants, how to run it, how to judge it."""
-
-    @property
-    def name(self) -> str:
-        """Return the name on the command line and in run ids."""
-        ...
-
-    @property
-    def title(self) -> str:
-        """Return the heading in the report."""
-        ...
-
-    @property
-    def learner_version(self) -> int:
-        """Return the number that is increased only when results would change."""
-        ...
-
-    @property
-    def config(self) -> type:
-        """Return the frozen dataclass of every choice, a docstring under each field."""
-        ...
-
-    @property
-    def ablations(self) -> Mapping[str, Mapping[str, object]]:
-        """Return, by name, the config fields that an ablation replaces."""
-        ...
-
-    @property
-    def settings(self) -> tuple[str, ...]:
-        """Return the points of the sweep; () if there is none."""
-        ...
-
-    @property
-    def seeds(self) -> int:
-        """Return how many seeds are run unless told otherwise."""
-        ...
-
-    @property
-    def later(self) -> str:
-        """Say what is planned only once earlier runs are committed, in one sentence; "" if nothing is."""
-        ...
-
-    def informed(self, summaries: Path) -> "Experiment":
-        """Return the experiment as the committed summaries leave it, where its plan depends on earlier results."""
-        ...
-
-    def schemes(self, ablation: str | None) -> tuple[str, ...]:
-        """Return the schemes that are run unless told otherwise: all eight, or those an ablation is about."""
-        ...
-
-    def refuse_scheme(self, scheme: str) -> None:
-        """Raise a ValueError, one sentence, for a scheme that this experiment cannot run."""
-        ...
-
-    def prepare(self, runs: Sequence[Run]) -> None:
-        """Raise a `UserError` if this machine lacks what the runs need; called before any of them is started."""
-        ...
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Return sentences for the report: how open choices were made, where the paper differs."""
-        ...
-
-    @property
-    def paper(self) -> Mapping[str, Mapping[str, str]]:
-        """Return the paper's own figures: summary key → scheme → figure as printed ({} if it gives none)."""
-        ...
-
-    def plan(
-        self,
-        schemes: Sequence[str],
-        seeds: int | None,
-        settings: Sequence[str],
-        steps: int | None,
-        ablation: str | None,
-        first_seed: int = 0,
-    ) -> list[Run]:
-        """List the runs: every scheme × setting × seed; what is () or None is as the experiment has it.
-
-        `steps` shortens the training (None: in full); `seeds` is how many, counted from `first_seed`.
-        """
-        ...
-
-    def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:
-        """Group runs that one process computes together; the grouping does not affect the results."""
-        ...
-
-    def execute(self, batch: tuple[Run, ...], progress: Callable[[float], None], out: Path | None) -> dict[str, Result]:
-        """Train the runs of one batch; return the results by run id; `progress` is told the share done, 0 … 1.
-
-        A long run may write `checkpoint_of(out, run)` and resume from it; `out` is None where there is no disk. The
-        first call of `progress` tells what a checkpoint held, and must come before any training.
-        """
-        ...
-
-    def cost(self, batch: tuple[Run, ...]) -> float:
-        """Estimate the seconds a batch takes, for the ETA and to start the longest first."""
-        ...
-
-    def claims(self, results: Mapping[str, Result]) -> list[Claim]:
-        """Decide the paper's sentences from the results there are, by run id."""
-        ...
-
-    def figures(self, result: Result, config: Mapping[str, Any]) -> dict[str, Scalar]:
-        """Return the single figures of a result by their present definition, also for older records."""
-        ...
-
-    @property
-    def adds_up(self) -> bool:
-        """Return whether runs can be added to committed summaries, because claims need only single figures."""
-        ...
-
-    def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
-        """Return which runs are reported together: a name each, the paper's own first, and the run ids."""
-        ...
-
-    @property
-    def points(self) -> int:
-        """Return to how many points a committed curve is thinned."""
-        ...
-
-    @property
-    def reference(self) -> Mapping[str, tuple[str, float]]:
-        """Return lines to draw into the curves: column → label and value, e.g. the optimum."""
-        ...

@@ -56,6 +56,11 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def say(console: Console, text: str) -> None:
+    """Print a line as it is: nothing in it is markup, and it is not broken."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
 class Display:
     """Show the progress of one command's tasks; used as a context manager that is given every event."""
 
@@ -139,4 +144,4 @@ class Display:
 
     def _line(self, text: str) -> None:
         self._said = self._clock()
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        say(self._console, text)

@@ -1,70 +1,21 @@
 """`payback-lab run`: make the runs that were asked for and have no record yet."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from rich.console import Console
 
 from payback_lab import experiments, records
-from payback_lab.methods import SCHEMES
 from payback_lab.running import local, ray
+from payback_lab.running.asked import Asked
 from payback_lab.running.committed import committed_runs
-from payback_lab.running.plan import Experiment, Run
-from payback_lab.running.progress import Display, duration, seconds_left
+from payback_lab.running.experiment import Experiment
+from payback_lab.running.plan import Run
+from payback_lab.running.progress import Display, duration, say, seconds_left
+from payback_lab.running.request import Request
 from payback_lab.running.task import Event, Task
 from payback_lab.user_error import UserError, writing_to
-
-
-@dataclass(frozen=True)
-class Request:
-    """Hold what was asked for on the command line."""
-
-    experiment: str
-    """The experiment's name."""
-    schemes: tuple[str, ...] = ()
-    """Scheme ids; () for those of the experiment."""
-    seeds: int | None = None
-    """How many seeds; None for as many as the experiment has."""
-    settings: tuple[str, ...] = ()
-    """Points of the sweep; () for all."""
-    steps: int | None = None
-    """Length of training; None for the paper's."""
-    ablation: str | None = None
-    """An ablation's name; None for the paper's setting."""
-    out: Path = Path("runs")
-    """The records folder."""
-    engine: Literal["local", "ray"] = "local"
-    """Where to compute."""
-    address: str | None = None
-    """The Ray cluster; None for one of our own."""
-    workers: int | None = None
-    """How many processes; None for one per core."""
-    summaries: Path = Path("lab/results")
-    """Folder of committed summaries: runs that are in one are not made again."""
-    again: bool = False
-    """Make those, too."""
-    first_seed: int = 0
-    """The first seed."""
-
-    @property
-    def names(self) -> bool:
-        """Return whether runs are named, instead of what the experiment plans."""
-        return bool(self.schemes or self.settings or self.seeds or self.steps or self.ablation or self.first_seed)
-
-    @property
-    def command(self) -> str:
-        """Return the shortest command that makes the same results, without folder or engine."""
-        parts = ["payback-lab run", self.experiment]
-        parts += ["--schemes", *self.schemes] if self.schemes not in ((), SCHEMES) else []
-        parts += ["--seeds", str(self.seeds)] if self.seeds is not None else []
-        parts += ["--first-seed", str(self.first_seed)] if self.first_seed else []
-        parts += ["--settings", *self.settings] if self.settings else []
-        parts += ["--steps", str(self.steps)] if self.steps is not None else []
-        parts += ["--ablation", self.ablation] if self.ablation else []
-        return " ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -81,22 +32,22 @@ def planned(request: Request) -> tuple[Experiment, list[Run]]:
     """Return the experiment and the runs of a request; refuse with a `UserError` what cannot be asked for."""
     experiment = experiments.load(request.experiment).informed(request.summaries)
     for scheme in request.schemes:
-        with _as_user_error():
+        try:
             experiment.refuse_scheme(scheme)
+        except ValueError as error:
+            raise UserError(str(error)) from None
     if not experiment.settings:  # where there are some, the plan also accepts others of the same form
         _refuse_unknown("setting", request.settings, ())
     if request.ablation is not None:
         _refuse_unknown("ablation", (request.ablation,), tuple(experiment.ablations))
-    _refuse_less_than_one("--seeds", request.seeds)
-    _refuse_less_than_one("--steps", request.steps)
-    _refuse_less_than_one("--workers", request.workers)
+    for option, value in (("--seeds", request.seeds), ("--steps", request.steps), ("--workers", request.workers)):
+        if value is not None and value < 1:
+            raise UserError(f"{option} must be at least 1, got {value}.")
     if request.first_seed < 0:
         raise UserError(f"--first-seed must be at least 0, got {request.first_seed}.")
     if request.address is not None and request.engine != "ray":
         raise UserError("--address names a Ray cluster: add --engine ray, or leave it out.")
-    schemes = tuple(dict.fromkeys(request.schemes))
-    asked = (schemes, request.seeds, request.settings, request.steps, request.ablation, request.first_seed)
-    runs = experiment.plan(*asked)
+    runs = experiment.plan(request.asked)
     experiment.prepare(runs)
     return experiment, runs
 
@@ -119,9 +70,9 @@ def run(request: Request, console: Console) -> Outcome:
     ahead = f"{len(left)} to make on {where}, about {estimate}" if left else "nothing to make"
     done = f"{len(runs) - len(left) - len(committed)} done already"
     done += f", {len(committed)} more in {request.summaries} (--again makes these too)" if committed else ""
-    _say(console, f"{request.experiment}: {len(runs)} runs planned, {done}, {ahead}.")
-    if experiment.later and not request.names:
-        _say(console, experiment.later)
+    say(console, f"{request.experiment}: {len(runs)} runs planned, {done}, {ahead}.")
+    if experiment.later and request.asked == Asked():
+        say(console, experiment.later)
     return _follow(tasks, costs, workers, request, console)
 
 
@@ -156,7 +107,7 @@ def _left_to_make(out: Path, runs: Sequence[Run], console: Console) -> list[Run]
             continue
         left.append(run)
         if (out / run.id).exists():
-            _say(console, f"{out / run.id} is damaged ({flaw}): it is made again.")
+            say(console, f"{out / run.id} is damaged ({flaw}): it is made again.")
     return left
 
 
@@ -178,25 +129,8 @@ def _try_folder(out: Path) -> None:
         probe.unlink(missing_ok=True)
 
 
-@contextmanager
-def _as_user_error() -> Iterator[None]:
-    try:
-        yield
-    except ValueError as error:
-        raise UserError(str(error)) from None
-
-
 def _refuse_unknown(what: str, asked: Sequence[str], known: Sequence[str]) -> None:
     for name in asked:
         if name not in known:
             choice = f"choose among {', '.join(known)}" if known else f"this experiment has no {what}s"
             raise UserError(f'There is no {what} "{name}": {choice}.')
-
-
-def _refuse_less_than_one(option: str, value: int | None) -> None:
-    if value is not None and value < 1:
-        raise UserError(f"{option} must be at least 1, got {value}.")
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -10,8 +10,9 @@ from typing import Any, Literal
 from payback_lab import records
 from payback_lab.atomic_write import remove_file
 from payback_lab.provenance import provenance
+from payback_lab.running.experiment import Experiment
 from payback_lab.running.locks import locked
-from payback_lab.running.plan import Experiment, Result, Run, checkpoint_of
+from payback_lab.running.plan import Result, Run, checkpoint_of
 from payback_lab.user_error import writing_to
 
 # One thread per process, because processes are the parallelism and a thread pool may change the order of a sum.

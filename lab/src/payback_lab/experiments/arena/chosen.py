@@ -95,14 +95,11 @@ def screened(finished: Finished) -> list[Screened]:
     """Return what the screening found of the candidates of which both runs are there, in their order."""
     found = []
     for task in CANDIDATES:
-        runs = {method: finished.get((cell_of(task), method), {}).get(0) for method in SCREENED}
-        if all(run is not None for run in runs.values()):
-            shares = {method: float(run["final_training_solved"] or 0.0) for method, run in runs.items() if run}
-            near = {
-                method: shares[method] * FEWEST[task] / float(run["final_training_length"] or np.inf)
-                for method, run in runs.items()
-                if run
-            }
+        cells = {method: finished.get((cell_of(task), method), {}) for method in SCREENED}
+        if all(0 in seeds for seeds in cells.values()):
+            shares = {method: float(seeds[0]["final_training_solved"] or 0.0) for method, seeds in cells.items()}
+            lengths = {method: float(seeds[0]["final_training_length"] or np.inf) for method, seeds in cells.items()}
+            near = {method: shares[method] * FEWEST[task] / lengths[method] for method in SCREENED}
             found.append(Screened(task, shares, near))
     return found
 

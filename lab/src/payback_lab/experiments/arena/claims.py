@@ -72,8 +72,6 @@ def arena_claims(results: Mapping[str, Result]) -> Claims:
     return Claims(
         experiment="arena",
         full=ArenaConfig().total_steps,
-        unit="steps",
-        trained=lambda run: int(run.summary["trained_steps"] or 0),
         sentences=sentences,
         title=setting_title,
     )
@@ -190,4 +188,4 @@ def _first_letter(text: str) -> str:
 
 
 def _asked(sentence: str, needs: tuple[Cell, ...], rule: Rule, note: str) -> Sentence:
-    return Sentence("ours", sentence, "", needs, rule, note)
+    return Sentence("ours", sentence, needs, rule, note)

@@ -6,6 +6,7 @@ A setting names task, α and γ, a scheme the method: `arena/DoorKey-11x11_a0.02
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,12 @@ from payback_lab.experiments.arena.figures import single_figures
 from payback_lab.experiments.arena.finished import Finished, finished_runs
 from payback_lab.experiments.arena.setting import parse_setting
 from payback_lab.experiments.arena.study import parts_of, planned_runs, said
-from payback_lab.experiments.definition import Definition
-from payback_lab.experiments.doorkey.config import refuse_part_of_update
 from payback_lab.experiments.doorkey.sized import ONE_SEED_FIRST
 from payback_lab.learners.arena.config import ARENA_VERSION
 from payback_lab.methods import parse_method
+from payback_lab.running.asked import Asked
 from payback_lab.running.committed import committed_figures
+from payback_lab.running.experiment import Experiment
 from payback_lab.running.plan import Result, Run, Scalar
 from payback_lab.user_error import UserError
 
@@ -46,8 +47,8 @@ SECONDS_PER_STEP = 1 / 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArenaExperiment(Definition):
-    """Describe the experiment; see `plan.Experiment`."""
+class ArenaExperiment(Experiment):
+    """Describe the experiment; see `experiment.Experiment`."""
 
     config: type[ArenaConfig] = ArenaConfig
     finished: Finished = field(default_factory=dict)
@@ -70,30 +71,17 @@ class ArenaExperiment(Definition):
         """Refuse a name that is no method of the arena."""
         parse_method(scheme)
 
-    def plan(
-        self,
-        schemes: Sequence[str],
-        seeds: int | None,
-        settings: Sequence[str],
-        steps: int | None,
-        ablation: str | None,
-        first_seed: int = 0,
-    ) -> list[Run]:
+    def plan(self, asked: Asked) -> list[Run]:
         """List the study, as far as the committed runs decide what it consists of; what is named is run as named.
 
         Then seed 0 of every method at every setting comes first, then seed 1, and so on.
         """
-        if not (schemes or seeds or settings or steps or first_seed):
+        if asked == Asked():
             return [self._run(run.setting, run.method, run.seed) for run in planned_runs(parts_of(self.finished))]
-        if steps is not None:
-            refuse_part_of_update(steps)
-        named = dict.fromkeys(parse_setting(setting).name for setting in settings or self.settings)
-        return [
-            self._run(setting, scheme, seed, steps)
-            for seed in range(first_seed, first_seed + (seeds or self.seeds))
-            for setting in named
-            for scheme in schemes or self.schemes(ablation)
-        ]
+        asked.refuse_part_of("update", self.config().samples)
+        settings = [parse_setting(setting).name for setting in asked.settings or self.settings]
+        cells = dict.fromkeys(product(settings, asked.schemes or METHODS), self.seeds)
+        return [self._run(*cell, seed, asked.steps) for seed, cell in asked.seed_by_seed(cells)]
 
     def _run(self, setting: str, scheme: str, seed: int, steps: int | None = None) -> Run:
         return Run(self.name, None, setting, scheme, seed, config_of(parse_setting(setting), steps))

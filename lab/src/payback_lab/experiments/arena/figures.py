@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from payback_lab.experiments.doorkey.figures import first_step, stays
+
 WINDOW = 100
 """Episodes of training that a point looks back on, at least."""
 SOLVED = 0.9
@@ -22,14 +24,13 @@ def single_figures(columns: Mapping[str, np.ndarray]) -> dict[str, float | int |
     """
     steps, episodes, solved = columns["steps"], columns["episodes"], columns["solved"]
     solves = np.nan_to_num(recent_share(episodes, solved)) >= SOLVED
-    for_good = np.logical_and.accumulate(solves[::-1])[::-1]
     last = slice(-max(1, round(LAST * len(steps))), None)
     ended, multiplier = int(episodes[last].sum()), float(columns["multiplier"][-1])
     lengths = np.nan_to_num(columns["length"][last].astype(np.float64)) * episodes[last]
     return {
         "trained_steps": int(steps[-1]),
-        "solved_step": _first(steps, for_good),
-        "first_solved_step": _first(steps, solves),
+        "solved_step": first_step(steps, stays(solves)),
+        "first_solved_step": first_step(steps, solves),
         "mean_training_solved": _mean_share(episodes, solved),
         "final_training_solved": round(int(solved[last].sum()) / ended, 6) if ended else None,
         "final_training_length": round(float(lengths.sum()) / ended, 3) if ended else None,
@@ -57,8 +58,3 @@ def recent_share(episodes: np.ndarray, solved: np.ndarray, window: int = WINDOW)
 def _mean_share(episodes: np.ndarray, solved: np.ndarray) -> float | None:
     there = episodes > 0
     return round(float((solved[there] / episodes[there]).mean()), 6) if there.any() else None
-
-
-def _first(steps: np.ndarray, condition: np.ndarray) -> int | None:
-    places = np.flatnonzero(condition)
-    return int(steps[places[0]]) if len(places) else None

@@ -8,7 +8,7 @@ import numpy as np
 from payback_lab.claims.claim import Verdict
 from payback_lab.claims.evidence import Cell, Evidence, Measure
 from payback_lab.claims.sentence import Decision, rule
-from payback_lab.claims.verdicts import all_of, positive
+from payback_lab.claims.verdicts import all_of, holds_if, positive
 from payback_lab.claims.wording import said
 from payback_lab.experiments.arena.finished import Figures
 from payback_lab.experiments.arena.measures import is_solved, over_fewest, scores, shares, solved_steps
@@ -42,13 +42,13 @@ STEPS = Measure(
 @rule
 def solved(evidence: Evidence, measure: Measure, cell: Cell, expected: bool) -> Decision:
     """Decide whether a method solves a task, or does not if that was expected."""
-    return said(evidence, measure, [cell]), _if(is_solved(runs_of(evidence, cell)) == expected)
+    return said(evidence, measure, [cell]), holds_if(is_solved(runs_of(evidence, cell)) == expected)
 
 
 @rule
 def found(evidence: Evidence, measure: Measure, cell: Cell) -> Decision:
     """Decide whether a method's median seed finds the goal."""
-    return said(evidence, measure, [cell]), _if(np.median(evidence.values(cell, measure)) >= FOUND)
+    return said(evidence, measure, [cell]), holds_if(np.median(evidence.values(cell, measure)) >= FOUND)
 
 
 @rule
@@ -64,9 +64,9 @@ def not_told_apart(evidence: Evidence, measure: Measure, cells: Sequence[Cell]) 
     texts, apart = [said(evidence, measure, cells)], False
     for one, other in combinations(cells, 2):
         chance = probability_of_improvement([evidence.values(one, measure)], [evidence.values(other, measure)])
-        texts.append(f"{one[1]} over {other[1]} {chance.value:.2f} [{chance.low:.2f}, {chance.high:.2f}]")
+        texts.append(f"{one[1]} over {other[1]} {chance.said('.2f')}")
         apart |= chance.low > 0.5 or chance.high < 0.5
-    return "; ".join(texts), _if(not apart)
+    return "; ".join(texts), holds_if(not apart)
 
 
 @rule
@@ -79,8 +79,8 @@ def lies_between(
     texts = []
     for (worse, better), (first, second) in zip(((0, 1), (1, 2)), ((low, middle), (middle, high)), strict=True):
         chance = probability_of_improvement(values[better], values[worse])
-        texts.append(f"{second[0][1]} over {first[0][1]} {chance.value:.2f} [{chance.low:.2f}, {chance.high:.2f}]")
-        verdicts.append(_above_half(chance.low, chance.high))
+        texts.append(f"{second[0][1]} over {first[0][1]} {chance.said('.2f')}")
+        verdicts.append("holds" if chance.low > 0.5 else "does not hold" if chance.high < 0.5 else "undecided")
     return f"probability of improvement: {'; '.join(texts)}", all_of(verdicts)
 
 
@@ -90,7 +90,7 @@ def long_episodes_fail(
 ) -> Decision:
     """Decide whether at the longest limit no D is solved while at the task's own some D is."""
     at_own, at_longest = (any(is_solved(runs_of(evidence, cell)) for cell in cells) for cells in (own, longest))
-    return said(evidence, measure, (*own, *longest)), _if((at_own and not at_longest) == expected)
+    return said(evidence, measure, (*own, *longest)), holds_if((at_own and not at_longest) == expected)
 
 
 @rule
@@ -102,12 +102,4 @@ def smaller_delay_helps(
         max(cells, key=lambda delay: float(evidence.values(cells[delay], measure).mean())) for cells in (own, longest)
     ]
     here = said(evidence, measure, (*own.values(), *longest.values()))
-    return f"best D {best[0]}, at the longest limit {best[1]} ({here})", _if((best[1] < best[0]) == expected)
-
-
-def _above_half(low: float, high: float) -> Verdict:
-    return "holds" if low > 0.5 else "does not hold" if high < 0.5 else "undecided"
-
-
-def _if(condition: bool | np.bool_) -> Verdict:
-    return "holds" if condition else "does not hold"
+    return f"best D {best[0]}, at the longest limit {best[1]} ({here})", holds_if((best[1] < best[0]) == expected)

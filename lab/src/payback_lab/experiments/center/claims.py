@@ -2,9 +2,9 @@
 
 from payback_lab.claims.rules import lower_tested
 from payback_lab.claims.sentence import Claims, Sentence, of_ablation
-from payback_lab.experiments.center.config import SCHEMES, SIZES, setting, steps
-from payback_lab.experiments.doorkey.measures import SETTLED, TESTED, trained
-from payback_lab.experiments.doorkey.sized import parse_sized_setting
+from payback_lab.experiments.center.config import SCHEMES, SIZES, setting
+from payback_lab.experiments.doorkey.measures import SETTLED, TESTED
+from payback_lab.experiments.doorkey.sized import THREE_MILLION, parse_sized_setting
 from payback_lab.methods import title
 
 RECENT = "recent-mean"
@@ -17,7 +17,6 @@ def sooner(size: int, scheme: str) -> Sentence:
     return Sentence(
         "ours",
         f"On DoorKey {size}×{size} {title(scheme)} is sooner with a recent mean than with the mean of all training.",
-        "",
         (recent, cumulative),
         lower_tested(SETTLED, [recent], [cumulative]),
         f"Sooner: an earlier settled step; a seed that never settles counts with all steps of its training. {TESTED}",
@@ -26,9 +25,7 @@ def sooner(size: int, scheme: str) -> Sentence:
 
 CLAIMS = Claims(
     experiment="center",
-    full=steps(8),
-    unit="steps",
-    trained=trained,
+    full=THREE_MILLION,
     sentences=(),
     beside={RECENT: tuple(sooner(size, scheme) for size in SIZES for scheme in SCHEMES)},
     title=lambda setting: f"{parse_sized_setting(setting)[0]}×{parse_sized_setting(setting)[0]}",

@@ -6,6 +6,7 @@ import payback
 from payback import RewardTransform
 from payback_lab.experiments.doorkey.config import DoorKeyConfig
 from payback_lab.experiments.doorkey.sized import PlannedCell
+from payback_lab.experiments.reach.config import setting
 
 SCHEMES = ("grm-10", "grm-30")
 SIZES = (8, 11)
@@ -24,20 +25,6 @@ class CenterConfig(DoorKeyConfig):
     def mean(self) -> RewardTransform:
         """Return what subtracts F̄."""
         return payback.center(self.mean_horizon)
-
-
-def setting(size: int) -> str:
-    """Return the setting of a size.
-
-    >>> setting(8)
-    's8-a0.02-g0.995-l0.95'
-    """
-    return f"s{size}-a0.02-g0.995-l0.95"
-
-
-def steps(size: int) -> int:
-    """Return the steps of training, the first whole number of updates beyond 3 million."""
-    return 3_000_320
 
 
 CELLS = tuple(PlannedCell(setting(size), scheme) for size in SIZES for scheme in SCHEMES)

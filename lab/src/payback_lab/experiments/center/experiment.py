@@ -4,7 +4,7 @@ How it is judged was written down before the runs: docs/predictions.md.
 """
 
 from payback_lab.experiments.center.claims import CLAIMS
-from payback_lab.experiments.center.config import ABLATIONS, CELLS, CenterConfig, steps
+from payback_lab.experiments.center.config import ABLATIONS, CELLS, CenterConfig
 from payback_lab.experiments.doorkey.sized import ONE_SEED_FIRST, SizedDoorKey
 
 EXPERIMENT = SizedDoorKey(
@@ -12,7 +12,6 @@ EXPERIMENT = SizedDoorKey(
     title="DoorKey: which mean is subtracted",
     config=CenterConfig,
     cells=CELLS,
-    steps=steps,
     ablations=ABLATIONS,
     notes=(
         "Not in the paper, which subtracts the mean over all of training here. The rule stands in docs/predictions.md, "

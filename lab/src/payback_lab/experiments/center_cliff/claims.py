@@ -17,7 +17,6 @@ def sooner(scheme: str) -> Sentence:
     return Sentence(
         "ours",
         f"On the short cliff {title(scheme)} is sooner with a recent mean than with the mean of all training.",
-        "",
         (recent, cumulative, ("", BASELINE)),
         lower_tested(CONVERGED, [recent], [cumulative]),
         f"Sooner: converges at an earlier episode. {WHEN_CONVERGED} {TESTED}",

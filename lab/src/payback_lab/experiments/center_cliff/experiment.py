@@ -13,7 +13,7 @@ from payback_lab.learners.q_learning.config import QLearning
 
 @dataclass(frozen=True, kw_only=True)
 class CenterCliff(CliffWalking):
-    """Describe the experiment; see `plan.Experiment`."""
+    """Describe the experiment; see `experiment.Experiment`."""
 
     def schemes(self, ablation: str | None) -> tuple[str, ...]:
         """Return the schemes that subtract a mean, and no IM, which no ablation changes."""

@@ -42,7 +42,6 @@ ZERO = "F per step in the last tenth of training; effectively zero: below a tent
 FASTEST = Sentence(
     "sec:cw",
     "No IM is the fastest to converge.",
-    "",
     ALL,
     lower(CONVERGED, cells_of("none"), cells_of(*CURIOUS)),
     WHEN_CONVERGED,
@@ -50,7 +49,6 @@ FASTEST = Sentence(
 RATE = Sentence(
     "sec:cw",
     "The three normalised methods converge at a rate very similar to no IM's.",
-    "",
     cells_of("none", *NORMALISED),
     times(CONVERGED, cells_of(*NORMALISED), ("", "none"), at_most=2),
     f"Very similar: at most 2 times as late. {WHEN_CONVERGED}",
@@ -58,7 +56,6 @@ RATE = Sentence(
 SLOWEST = Sentence(
     "sec:cw",
     "Vanilla RND (im) is the slowest to converge.",
-    "",
     ALL,
     lower(CONVERGED, cells_of(*(s for s in SCHEMES if s != "im")), cells_of("im")),
     WHEN_CONVERGED,
@@ -66,42 +63,41 @@ SLOWEST = Sentence(
 CONSISTENT = Sentence(
     "small_cliffwalker_test",
     "No IM and the two GRM with D = 1 consistently reach the optimum: return 88, length 13.",
-    "88, 13",
     cells_of(*AT_OPTIMUM),
     every_seed(*AT_OPTIMUM),
     "Consistently: in every seed.",
+    paper="88, 13",
 )
 MAP = Sentence(
     "Q_values",
     "The most common actions are optimal for no IM, PBIM, both GRM D = 1 and normalised GRM D = 10, "
     "not for the others.",
-    "13 moves",
     ALL,
     arrows(GRID, ("none", "pbim", "grm-1", "grm-1-raw", "grm-10"), ("im", "pbim-raw", "grm-10-raw")),
+    paper="13 moves",
 )
 SENTENCES = (
     Sentence(
         "fig:cw",
         f"The shortest path takes {MOVES} moves and returns {RETURN}.",
-        f"{MOVES}, {RETURN}",
         (),
         shortest_path_is(GRID, MOVES, RETURN),
+        paper=f"{MOVES}, {RETURN}",
     ),
     FASTEST,
     Sentence(
         "sec:cw",
         "No IM converges in around 500 episodes.",
-        "≈ 500",
         cells_of("none"),
         between(CONVERGED, cells_of("none"), 250, 1000),
         f"Around: within a factor of 2. {WHEN_CONVERGED}",
+        paper="≈ 500",
     ),
-    Sentence("sec:cw", "No IM reaches the optimal policy.", "", cells_of("none"), every_seed("none"), "In every seed."),
+    Sentence("sec:cw", "No IM reaches the optimal policy.", cells_of("none"), every_seed("none"), "In every seed."),
     RATE,
     Sentence(
         "sec:cw",
         "The three normalised methods converge to the optimal policy.",
-        "",
         cells_of(*NORMALISED),
         every_seed(*NORMALISED),
         "In every seed, with ε = 0.",
@@ -109,7 +105,6 @@ SENTENCES = (
     Sentence(
         "sec:cw",
         "IM and the methods without normalisation converge at a slower rate.",
-        "",
         cells_of("none", "im", *RAW, *NORMALISED),
         lower(CONVERGED, cells_of("none", *NORMALISED), cells_of("im", *RAW)),
         f"Slower than no IM and than each normalised method. {WHEN_CONVERGED}",
@@ -117,25 +112,24 @@ SENTENCES = (
     Sentence(
         "sec:cw",
         "IM and the methods without normalisation converge to a suboptimal policy.",
-        "< 88",
         cells_of("im", *RAW),
         suboptimal(GRID, "im", *RAW),
         "Greedy return with ε = 0, below that of the shortest path on average. Elsewhere the paper calls GRM D = 1 "
         "without normalisation optimal.",
+        paper="< 88",
     ),
     SLOWEST,
     Sentence(
         "sec:cw",
         "Vanilla RND obtains returns like the others' at around 4,000 episodes.",
-        "≈ 4,000",
         cells_of("none", "im"),
         between(CONVERGED, cells_of("im"), 2000, 8000),
         f"Around: within a factor of 2. {WHEN_CONVERGED}",
+        paper="≈ 4,000",
     ),
     Sentence(
         "sec:cw",
         "PBIM and GRM without normalisation converge much faster than vanilla RND.",
-        "",
         cells_of("none", "im", *RAW),
         times(CONVERGED, cells_of(*RAW), ("", "im"), at_most=0.5),
         f"Much faster: in at most half the episodes. {WHEN_CONVERGED}",
@@ -143,7 +137,6 @@ SENTENCES = (
     Sentence(
         "sec:cw",
         "Of these, GRM with D = 1 is only slightly distracted and reaches optimality reasonably well.",
-        "",
         cells_of("none", *RAW),
         both(
             lower(CONVERGED, cells_of("grm-1-raw"), cells_of("pbim-raw", "grm-10-raw")),
@@ -155,7 +148,6 @@ SENTENCES = (
     Sentence(
         "sec:cw",
         "Normalisation is key, the more so the larger D.",
-        "",
         cells_of("none", *NORMALISED, *RAW),
         matters_more_with_delay,
         f"By which factor convergence is later without it; PBIM stands for the largest D. {WHEN_CONVERGED}",
@@ -163,7 +155,6 @@ SENTENCES = (
     Sentence(
         "sec:cw",
         "Episodes are short at first, grow longer, and become shorter again.",
-        "",
         ALL,
         rise_and_fall,
         "Mean length: first 20 episodes → longest 100 → last 100.",
@@ -171,7 +162,6 @@ SENTENCES = (
     Sentence(
         "fig:lengthsmall",
         "The methods without normalisation explore for much longer.",
-        "",
         cells_of(*NORMALISED, *RAW),
         both(*(lower(EARLY_LENGTH, cells_of(s), cells_of(f"{s}-raw")) for s in NORMALISED)),
         "Mean episode length over the first fifth of training, each beside its normalised form.",
@@ -179,7 +169,6 @@ SENTENCES = (
     Sentence(
         "sec:cw",
         "Methods with a higher return in training have a higher final episode length.",
-        "",
         ALL,
         longer_is_better_in_training,
         "Over the eight schemes, last tenth of training.",
@@ -188,15 +177,14 @@ SENTENCES = (
     Sentence(
         "small_cliffwalker_test",
         "The other methods take longer and so obtain less.",
-        "< 88",
         cells_of("im", "pbim", "pbim-raw", "grm-10", "grm-10-raw"),
         suboptimal(GRID, "im", "pbim", "pbim-raw", "grm-10", "grm-10-raw"),
         "Elsewhere the paper says that normalised PBIM and GRM D = 10 converge to the optimum.",
+        paper="< 88",
     ),
     Sentence(
         "small_cliffwalker_test",
         "Most notably GRM with D = 10 without normalisation.",
-        "",
         ALL,
         lower(GREEDY_RETURN, cells_of("grm-10-raw"), cells_of(*(s for s in SCHEMES if s != "grm-10-raw"))),
         "Decided as: its greedy return is below every other's.",
@@ -205,7 +193,6 @@ SENTENCES = (
     Sentence(
         "sec:cw, footnote",
         "With the rate 1e-6 the RND reward does not become effectively zero.",
-        "",
         cells_of(*CURIOUS),
         between(BONUS_LEFT, cells_of(*CURIOUS), 0.1, np.inf),
         f"{ZERO} At first it is about 25.",
@@ -214,7 +201,6 @@ SENTENCES = (
 VANISHES = Sentence(
     "sec:cw, footnote",
     "With a higher rate the RND reward becomes effectively zero.",
-    "",
     cells_of(*CURIOUS),
     between(BONUS_LEFT, cells_of(*CURIOUS), 0, 0.1),
     ZERO,

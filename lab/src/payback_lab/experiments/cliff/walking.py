@@ -1,6 +1,6 @@
 """What cliff and long cliff share: which runs there are, how Q-learning makes them, what is kept of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from payback_lab.environments.cliff import shortest_path
-from payback_lab.experiments.definition import Definition
 from payback_lab.learners.q_learning.config import LANES, QLearning
+from payback_lab.running.asked import Asked
+from payback_lab.running.experiment import Experiment
 from payback_lab.running.plan import Result, Run
 
 FINAL = 0.1
@@ -18,8 +19,8 @@ FINAL = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class CliffWalking(Definition):
-    """Describe one experiment with Q-learning on a cliff; see `plan.Experiment`."""
+class CliffWalking(Experiment):
+    """Describe one experiment with Q-learning on a cliff; see `experiment.Experiment`."""
 
     config: type[QLearning]
     learner_version: int = 1
@@ -27,24 +28,15 @@ class CliffWalking(Definition):
     points: int = 250
     adds_up: bool = False
 
-    def plan(
-        self,
-        schemes: Sequence[str],
-        seeds: int | None,
-        settings: Sequence[str],
-        steps: int | None,
-        ablation: str | None,
-        first_seed: int = 0,
-    ) -> list[Run]:
+    def plan(self, asked: Asked) -> list[Run]:
         """List every scheme × seed; `steps` are episodes."""
-        config = self.config() if steps is None else self.config(episodes=steps)
-        if ablation is not None:
-            config = replace(config, **self.ablations[ablation])
-        chosen = range(first_seed, first_seed + (seeds or self.seeds))
+        config = self.config() if asked.steps is None else self.config(episodes=asked.steps)
+        if asked.ablation is not None:
+            config = replace(config, **self.ablations[asked.ablation])
         return [
-            Run(self.name, ablation, None, scheme, seed, config)
-            for scheme in schemes or self.schemes(ablation)
-            for seed in chosen
+            Run(self.name, asked.ablation, None, scheme, seed, config)
+            for scheme in asked.schemes or self.schemes(asked.ablation)
+            for seed, _ in asked.seed_by_seed({scheme: self.seeds})
         ]
 
     def batches(self, runs: list[Run]) -> list[tuple[Run, ...]]:

@@ -10,21 +10,12 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import fisher_exact
 
-from payback_lab.statistics import bootstrap_interval, share_interval, stratified_interval
+from payback_lab.statistics import Estimate, share_interval, stratified_interval
 
 Runs = Sequence[Mapping[str, Any]]
 """Single figures of the runs of one cell, as a summary holds them."""
 Gain = Literal["better", "worse", "open"]
 LEVEL = 0.05
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Hold a figure and its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -73,12 +64,6 @@ def share(runs: Runs) -> Estimate:
     """Return the share of seeds that solve the task."""
     found = solved(runs)
     return Estimate(float(found.mean()), *share_interval(int(found.sum()), len(found)))
-
-
-def mean(values: np.ndarray) -> Estimate:
-    """Return the mean over seeds."""
-    low, high = bootstrap_interval(values)
-    return Estimate(float(values.mean()), float(low), float(high))
 
 
 def compare(one: Runs, other: Runs) -> Compared:

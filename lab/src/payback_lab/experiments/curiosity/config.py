@@ -67,15 +67,3 @@ def refuse_unknown_bonus(setting: str) -> None:
     """
     if setting not in BONUSES:
         raise UserError(f'There is no setting "{setting}": it names a bonus, one of {", ".join(BONUSES)}.')
-
-
-def refuse_part_of_rollout(steps: int) -> None:
-    """Refuse a length of training that is no whole number of rollouts.
-
-    >>> refuse_part_of_rollout(2048)
-    """
-    rollout = CuriosityConfig().samples
-    if steps % rollout:
-        below = steps // rollout * rollout
-        near = f"{below:,} or {below + rollout:,}" if below else f"{rollout:,}"
-        raise UserError(f"--steps {steps:,} is not a whole number of rollouts of {rollout:,} steps: give {near}.")

@@ -3,7 +3,7 @@
 What a user of the library would write first: three lines, the library's defaults, 300,000 steps.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,10 +14,10 @@ from payback_lab.experiments.curiosity.config import (
     PAIRED,
     SCHEMES,
     CuriosityConfig,
-    refuse_part_of_rollout,
     refuse_unknown_bonus,
 )
-from payback_lab.experiments.definition import Definition
+from payback_lab.running.asked import Asked
+from payback_lab.running.experiment import Experiment
 from payback_lab.running.plan import Result, Run
 from payback_lab.user_error import UserError
 
@@ -44,8 +44,8 @@ SECONDS_PER_STEP = 1 / 2500
 
 
 @dataclass(frozen=True, kw_only=True)
-class CuriosityExperiment(Definition):
-    """Describe the experiment; see `plan.Experiment`."""
+class CuriosityExperiment(Experiment):
+    """Describe the experiment; see `experiment.Experiment`."""
 
     config: type[CuriosityConfig] = CuriosityConfig
 
@@ -53,31 +53,20 @@ class CuriosityExperiment(Definition):
         """Return the schemes of RND."""
         return SCHEMES
 
-    def plan(
-        self,
-        schemes: Sequence[str],
-        seeds: int | None,
-        settings: Sequence[str],
-        steps: int | None,
-        ablation: str | None,
-        first_seed: int = 0,
-    ) -> list[Run]:
+    def plan(self, asked: Asked) -> list[Run]:
         """List seed 0 of every cell, then seed 1, and so on; a setting names the bonus."""
-        for setting in settings:
+        for setting in asked.settings:
             refuse_unknown_bonus(setting)
-        if steps is not None:
-            refuse_part_of_rollout(steps)
-        chosen = {
-            (bonus, scheme): seeds or (MANY if bonus == "rnd" else FEW)
-            for bonus in settings or self.settings
-            for scheme in schemes or (SCHEMES if bonus == "rnd" else PAIRED)
+        asked.refuse_part_of("rollout", self.config().samples)
+        cells = {
+            (bonus, scheme): MANY if bonus == "rnd" else FEW
+            for bonus in asked.settings or self.settings
+            for scheme in asked.schemes or (SCHEMES if bonus == "rnd" else PAIRED)
             if scheme != "none" or bonus == "rnd"
         }
         return [
-            Run(self.name, None, bonus, scheme, first_seed + n, self._config(bonus, steps))
-            for n in range(max(chosen.values(), default=0))
-            for (bonus, scheme), count in chosen.items()
-            if n < count
+            Run(self.name, None, bonus, scheme, seed, self._config(bonus, asked.steps))
+            for seed, (bonus, scheme) in asked.seed_by_seed(cells)
         ]
 
     def _config(self, bonus: str, steps: int | None) -> CuriosityConfig:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from payback_lab.experiments.doorkey.figures import first_step, stays
+
 WINDOW = 100
 """Episodes of training that a point of the curve looks back on."""
 SOLVED = 0.9
@@ -21,16 +23,10 @@ def single_figures(columns: Mapping[str, np.ndarray]) -> dict[str, float | int |
     {'trained_steps': 4, 'solved_step': 3, 'first_solved_step': 1, 'final_training_solved': 1.0}
     """
     steps, solves = columns["steps"], np.nan_to_num(columns["solved"]) >= SOLVED
-    for_good = np.logical_and.accumulate(solves[::-1])[::-1]
     last = float(columns["solved"][-1])
     return {
         "trained_steps": int(steps[-1]),
-        "solved_step": _first(steps, for_good),
-        "first_solved_step": _first(steps, solves),
+        "solved_step": first_step(steps, stays(solves)),
+        "first_solved_step": first_step(steps, solves),
         "final_training_solved": None if np.isnan(last) else round(last, 6),
     }
-
-
-def _first(steps: np.ndarray, condition: np.ndarray) -> int | None:
-    places = np.flatnonzero(condition)
-    return int(steps[places[0]]) if len(places) else None

@@ -44,8 +44,7 @@ def _same_length(cells: Cells) -> Prediction:
     if pair is None:
         return Prediction(text, "–", "not run yet")
     found = compare(*pair).length
-    here = f"{found.value:+.1f} [{found.low:+.1f}, {found.high:+.1f}] steps"
-    return Prediction(text, here, _said(found.low <= 0 <= found.high))
+    return Prediction(text, f"{found.said('+.1f')} steps", _said(found.low <= 0 <= found.high))
 
 
 def _not_slower(cells: Cells) -> Prediction:
@@ -54,7 +53,7 @@ def _not_slower(cells: Cells) -> Prediction:
     if pair is None:
         return Prediction(text, "–", "not run yet")
     found = compare(*pair).steps
-    here = f"{found.value / 1000:+.0f} [{found.low / 1000:+.0f}, {found.high / 1000:+.0f}] thousand steps"
+    here = f"{found.said('+.0f', per=1000)} thousand steps"
     return Prediction(text, here, _said(found.low <= 0 <= found.high))
 
 

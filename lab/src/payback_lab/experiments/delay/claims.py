@@ -4,7 +4,7 @@ from itertools import combinations
 
 from payback_lab.claims.evidence import Cell, cells
 from payback_lab.claims.sentence import Claims, Rule, Sentence
-from payback_lab.experiments.delay.config import CELLS, setting, steps
+from payback_lab.experiments.delay.config import CELLS, setting
 from payback_lab.experiments.delay.felt import NAMES
 from payback_lab.experiments.delay.rules import (
     learns_between,
@@ -16,8 +16,7 @@ from payback_lab.experiments.delay.rules import (
     orders_better,
     orders_within,
 )
-from payback_lab.experiments.doorkey.measures import trained
-from payback_lab.experiments.doorkey.sized import parse_sized_setting
+from payback_lab.experiments.doorkey.sized import THREE_MILLION, parse_sized_setting
 
 ALL: tuple[Cell, ...] = tuple((cell.setting, cell.scheme) for cell in CELLS)
 LOW, MIDDLE, HIGH, ONE = (setting(lam) for lam in (0.8, 0.95, 0.99, 1.0))
@@ -33,7 +32,7 @@ NOTE = f"Predicted before the runs. {OUTCOME}"
 
 def asked(sentence: str, needs: tuple[Cell, ...], rule: Rule, note: str = OUTCOME) -> Sentence:
     """Make one sentence of ours."""
-    return Sentence("ours", sentence, "", needs, rule, note)
+    return Sentence("ours", sentence, needs, rule, note)
 
 
 ORDERINGS = (
@@ -113,9 +112,7 @@ CELL_BY_CELL = (
 )
 CLAIMS = Claims(
     experiment="delay",
-    full=steps(11),
-    unit="steps",
-    trained=trained,
+    full=THREE_MILLION,
     sentences=(*CELL_BY_CELL, *ORDERINGS),
     title=lambda name: f"λ = {parse_sized_setting(name)[3]:g}",
 )

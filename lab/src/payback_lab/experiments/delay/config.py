@@ -17,11 +17,6 @@ def setting(lam: float) -> str:
     return f"s11-a0.02-g0.995-l{lam:g}"
 
 
-def steps(size: int) -> int:
-    """Return the steps of training, the first whole number of updates beyond 3 million."""
-    return 3_000_320
-
-
 CELLS = (
     *(PlannedCell(setting(lam), scheme) for lam in LAMBDAS for scheme in SCHEMES),
     *(PlannedCell(setting(0.95), scheme) for scheme in LONG),

@@ -4,14 +4,13 @@ What is predicted, and by which figure it is judged, was written down before the
 """
 
 from payback_lab.experiments.delay.claims import CLAIMS
-from payback_lab.experiments.delay.config import CELLS, steps
+from payback_lab.experiments.delay.config import CELLS
 from payback_lab.experiments.doorkey.sized import ONE_SEED_FIRST, SizedDoorKey
 
 EXPERIMENT = SizedDoorKey(
     name="delay",
     title="DoorKey 11×11: which delay",
     cells=CELLS,
-    steps=steps,
     notes=(
         "Not in the paper. What was predicted stands in docs/predictions.md, committed before the runs.",
         ONE_SEED_FIRST,

@@ -1,13 +1,13 @@
 """Does a figure order the cells as they learn? Spearman's rank correlation, with seeds drawn anew in each cell."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from payback_lab.claims.evidence import Cell, Evidence
 from payback_lab.experiments.delay.felt import NAMES, Felt, felt
 from payback_lab.experiments.doorkey.sized import parse_sized_setting
-from payback_lab.statistics import stratified_interval
+from payback_lab.statistics import Estimate, stratified_interval
 
 
 def felt_by_cell(cells: Sequence[Cell]) -> dict[Cell, Felt]:
@@ -58,22 +58,16 @@ def correlation(figure: Sequence[float], steps: np.ndarray) -> np.ndarray:
     return np.where(spread > 0, (other * one).sum(axis=-1) / np.where(spread > 0, spread, 1.0), 0.0)
 
 
-def correlated(evidence: Evidence, cells: Sequence[Cell], name: str) -> tuple[float, float, float]:
+def correlated(evidence: Evidence, cells: Sequence[Cell], name: str) -> Estimate:
     """Return the correlation of one candidate over some cells, and its 95 % bootstrap interval."""
-    values, strata = figures_of(cells)[name], outcomes(evidence, cells)
-    low, high = stratified_interval(strata, lambda draws: correlation(values, _medians(draws)))
-    return float(correlation(values, np.array([middle(steps) for steps in strata]))), float(low), float(high)
+    values = figures_of(cells)[name]
+    return _of_medians(evidence, cells, lambda medians: correlation(values, medians))
 
 
-def difference(evidence: Evidence, cells: Sequence[Cell], one: str, other: str) -> tuple[float, float, float]:
+def difference(evidence: Evidence, cells: Sequence[Cell], one: str, other: str) -> Estimate:
     """Return by how much one candidate's correlation exceeds another's, and the interval of that."""
-    values, strata = figures_of(cells), outcomes(evidence, cells)
-
-    def gap(medians: np.ndarray) -> np.ndarray:
-        return correlation(values[one], medians) - correlation(values[other], medians)
-
-    low, high = stratified_interval(strata, lambda draws: gap(_medians(draws)))
-    return float(gap(np.array([middle(steps) for steps in strata]))), float(low), float(high)
+    first, second = (figures_of(cells)[name] for name in (one, other))
+    return _of_medians(evidence, cells, lambda medians: correlation(first, medians) - correlation(second, medians))
 
 
 def figures_of(cells: Sequence[Cell]) -> Mapping[str, list[float]]:
@@ -82,6 +76,10 @@ def figures_of(cells: Sequence[Cell]) -> Mapping[str, list[float]]:
     return {name: [getattr(known[cell], name) for cell in cells] for name in NAMES}
 
 
-def _medians(draws: list[np.ndarray]) -> np.ndarray:
-    """Return the median of each cell in each resample, (resamples, cells)."""
-    return np.stack([middle(draw, axis=1) for draw in draws], axis=1)
+def _of_medians(evidence: Evidence, cells: Sequence[Cell], statistic: Callable[[np.ndarray], np.ndarray]) -> Estimate:
+    """Return a statistic of the cells' medians, (…, cells) → (…), with seeds drawn anew in each cell."""
+    strata = outcomes(evidence, cells)
+    low, high = stratified_interval(
+        strata, lambda draws: statistic(np.stack([middle(draw, axis=1) for draw in draws], axis=1))
+    )
+    return Estimate(float(statistic(np.array([middle(steps) for steps in strata]))), float(low), float(high))

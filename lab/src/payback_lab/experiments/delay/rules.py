@@ -11,7 +11,7 @@ import numpy as np
 from payback_lab.claims.claim import Verdict
 from payback_lab.claims.evidence import Cell, Evidence
 from payback_lab.claims.sentence import Decision, rule
-from payback_lab.claims.verdicts import all_of
+from payback_lab.claims.verdicts import all_of, holds_if
 from payback_lab.experiments.delay.felt import NAMES
 from payback_lab.experiments.delay.ordering import (
     correlated,
@@ -22,6 +22,7 @@ from payback_lab.experiments.delay.ordering import (
     middle,
     outcomes,
 )
+from payback_lab.statistics import Estimate
 
 ORDERS = 0.9
 """Rank correlation from which on a figure orders cells."""
@@ -43,7 +44,7 @@ def orders_within(evidence: Evidence, name: str, cells: Sequence[Cell]) -> Decis
             continue
         found = float(correlation(figures_of(own)[name], np.array([middle(one) for one in steps])))
         texts.append(f"{evidence.title(setting)} {found:.2f}")
-        verdicts.append(_if(found >= ORDERS))
+        verdicts.append(holds_if(found >= ORDERS))
     # With no λ at which two cells learn, there is nothing to order.
     return f"rank correlation: {', '.join(texts)}", all_of(verdicts) if verdicts else "undecided"
 
@@ -51,26 +52,25 @@ def orders_within(evidence: Evidence, name: str, cells: Sequence[Cell]) -> Decis
 @rule
 def orders_across(evidence: Evidence, name: str, cells: Sequence[Cell]) -> Decision:
     """Decide whether a figure orders all cells, and its interval says so too."""
-    found, low, high = correlated(evidence, cells, name)
-    return f"rank correlation {found:.2f} [{low:.2f}, {high:.2f}]", _if(found >= ORDERS and low >= AT_LEAST)
+    found = correlated(evidence, cells, name)
+    return f"rank correlation {found.said('.2f')}", holds_if(_orders(found))
 
 
 @rule
 def none_orders_across(evidence: Evidence, cells: Sequence[Cell]) -> Decision:
     """Decide whether no figure at all orders all cells."""
     found = {name: correlated(evidence, cells, name) for name in NAMES}
-    best = max(found, key=lambda name: found[name][0])
-    met = [NAMES[name] for name, (value, low, _) in found.items() if value >= ORDERS and low >= AT_LEAST]
-    here = f"highest: {NAMES[best]} {found[best][0]:.2f} [{found[best][1]:.2f}, {found[best][2]:.2f}]"
-    return f"{here}; orders them: {', '.join(met) or 'none'}", _if(not met)
+    best = max(found, key=lambda name: found[name].value)
+    met = [NAMES[name] for name, own in found.items() if _orders(own)]
+    here = f"highest: {NAMES[best]} {found[best].said('.2f')}"
+    return f"{here}; orders them: {', '.join(met) or 'none'}", holds_if(not met)
 
 
 @rule
 def orders_better(evidence: Evidence, one: str, other: str, cells: Sequence[Cell]) -> Decision:
     """Decide whether one figure's correlation over all cells is above another's, by the interval of the difference."""
-    gap, low, high = difference(evidence, cells, one, other)
-    verdict: Verdict = "holds" if low > 0 else "does not hold" if high < 0 else "undecided"
-    return f"{gap:+.2f} [{low:+.2f}, {high:+.2f}]", verdict
+    gap = difference(evidence, cells, one, other)
+    return gap.said("+.2f"), "holds" if gap.low > 0 else "does not hold" if gap.high < 0 else "undecided"
 
 
 @rule
@@ -92,7 +92,7 @@ def learns_last(evidence: Evidence, those: Sequence[Cell], others: Sequence[Cell
 def never_learn(evidence: Evidence, those: Sequence[Cell]) -> Decision:
     """Decide whether no cell learns."""
     found = [learns(steps) for steps in outcomes(evidence, those)]
-    return medians_said(evidence, those), _if(not any(found))
+    return medians_said(evidence, those), holds_if(not any(found))
 
 
 @rule
@@ -100,7 +100,7 @@ def most_and_few_learn(evidence: Evidence, most: Cell, few: Cell, expected: bool
     """Decide whether at least two thirds of the seeds of one cell learn and at most a third of another's."""
     shares = [float(np.isfinite(steps).mean()) for steps in outcomes(evidence, [most, few])]
     differ = shares[0] >= 2 / 3 - 1e-9 and shares[1] <= 1 / 3 + 1e-9
-    return medians_said(evidence, [most, few]), _if(differ == expected)
+    return medians_said(evidence, [most, few]), holds_if(differ == expected)
 
 
 def medians_said(evidence: Evidence, cells: Sequence[Cell]) -> str:
@@ -117,9 +117,9 @@ def _in_order(evidence: Evidence, pairs: Sequence[tuple[Cell, Cell]]) -> Verdict
     verdicts: list[Verdict] = []
     for pair in pairs:
         first, second = (float(middle(steps)) for steps in outcomes(evidence, pair))
-        verdicts.append("undecided" if first == second == np.inf else _if(first < second))
+        verdicts.append("undecided" if first == second == np.inf else holds_if(first < second))
     return all_of(verdicts)
 
 
-def _if(condition: bool | np.bool_) -> Verdict:
-    return "holds" if condition else "does not hold"
+def _orders(found: Estimate) -> bool:
+    return found.value >= ORDERS and found.low >= AT_LEAST

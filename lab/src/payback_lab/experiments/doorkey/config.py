@@ -64,15 +64,3 @@ def refuse_alpha_or_gamma(alpha: float, gamma: float, setting: str) -> None:
         raise UserError(f"α is {alpha:g} in {setting}: a bonus must be more than 0; for no bonus use --schemes none.")
     if not 0 < gamma <= 1:
         raise UserError(f"γ is {gamma:g} in {setting}: it must be more than 0 and at most 1.")
-
-
-def refuse_part_of_update(steps: int) -> None:
-    """Refuse a length of training that is no whole number of updates.
-
-    >>> refuse_part_of_update(4096)
-    """
-    update = PPO().samples
-    if steps % update:
-        below = steps // update * update
-        near = f"{below:,} or {below + update:,}" if below else f"{update:,}"
-        raise UserError(f"--steps {steps:,} is not a whole number of updates of {update:,} steps: give {near}.")

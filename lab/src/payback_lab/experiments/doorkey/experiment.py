@@ -7,18 +7,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from payback_lab.experiments.doorkey.claims import CLAIMS
-from payback_lab.experiments.doorkey.config import (
-    ABLATIONS,
-    ABOUT,
-    DoorKeyConfig,
-    parse_setting,
-    refuse_part_of_update,
-)
+from payback_lab.experiments.doorkey.config import ABLATIONS, ABOUT, DoorKeyConfig, parse_setting
 from payback_lab.experiments.doorkey.matching_claims import QUESTION
 from payback_lab.experiments.doorkey.printed import PAPER, SETTINGS
 from payback_lab.experiments.doorkey.runs import DoorKeyRuns
 from payback_lab.experiments.doorkey.setting import name_of, without_alpha
 from payback_lab.methods import SCHEMES
+from payback_lab.running.asked import Asked
 from payback_lab.running.plan import GroupName, Run
 
 COMPARED = ("grm-1", "grm-10", "pbim")
@@ -35,42 +30,29 @@ NOTES = (
 
 @dataclass(frozen=True, kw_only=True)
 class DoorKeyExperiment(DoorKeyRuns):
-    """Describe the experiment; see `plan.Experiment`."""
+    """Describe the experiment; see `experiment.Experiment`."""
 
     def schemes(self, ablation: str | None) -> tuple[str, ...]:
         """Return all eight, or those that an ablation is about."""
         return SCHEMES if ablation is None else ABOUT[ablation]
 
-    def plan(
-        self,
-        schemes: Sequence[str],
-        seeds: int | None,
-        settings: Sequence[str],
-        steps: int | None,
-        ablation: str | None,
-        first_seed: int = 0,
-    ) -> list[Run]:
+    def plan(self, asked: Asked) -> list[Run]:
         """List every scheme × setting of seed 0, then of seed 1, and so on: whatever is stopped is balanced.
 
         No IM is planned once per γ. What an ablation leaves as it is, is left out.
         """
-        if steps is not None:
-            refuse_part_of_update(steps)
-        cells = dict.fromkeys(
-            cell
-            for setting in settings or self.settings
-            for scheme in schemes or self.schemes(ablation)
-            if (cell := self._cell(scheme, setting, steps, ablation)) is not None
-        )
+        asked.refuse_part_of("update", self.config().samples)
+        cells = [
+            self._cell(scheme, setting, asked)
+            for setting in asked.settings or self.settings
+            for scheme in asked.schemes or self.schemes(asked.ablation)
+        ]
         return [
-            Run(self.name, ablation, setting, scheme, seed, config)
-            for seed in range(first_seed, first_seed + (seeds or self.seeds))
-            for setting, scheme, config in cells
+            Run(self.name, asked.ablation, setting, scheme, seed, config)
+            for seed, (setting, scheme, config) in asked.seed_by_seed(dict.fromkeys(filter(None, cells), self.seeds))
         ]
 
-    def _cell(
-        self, scheme: str, setting: str, steps: int | None, ablation: str | None
-    ) -> tuple[str, str, DoorKeyConfig] | None:
+    def _cell(self, scheme: str, setting: str, asked: Asked) -> tuple[str, str, DoorKeyConfig] | None:
         """Return setting, scheme and config of one cell; None if the ablation makes no difference to it."""
         alpha, gamma = parse_setting(setting)
         name = name_of({"a": alpha, "g": gamma})
@@ -78,11 +60,11 @@ class DoorKeyExperiment(DoorKeyRuns):
             # The same config at every α, so that it is the same run.
             alpha, name = self.config.alpha, name_of({"g": gamma})
         config = self.config(gamma=gamma, alpha=alpha, shaping_gamma=gamma)
-        if steps is not None:
-            config = replace(config, total_steps=steps)
-        if ablation is None:
+        if asked.steps is not None:
+            config = replace(config, total_steps=asked.steps)
+        if asked.ablation is None:
             return name, scheme, config
-        changes = self.ablations[ablation]
+        changes = self.ablations[asked.ablation]
         if scheme in ("none", "im") and "shaping_gamma" in changes:
             return None
         changed = replace(config, **changes)

@@ -42,9 +42,9 @@ def single_figures(columns: Mapping[str, np.ndarray], size: int = 8) -> dict[str
         "mean_length": mean,
         "length_deviation": deviation,
         "converged": converged,
-        "convergence_step": _first(steps, length < level) if converged else None,
-        "smooth_convergence_step": _first(steps, smooth < level) if converged else None,
-        "settled_step": _first(steps, stays(smooth < short(size))),
+        "convergence_step": first_step(steps, length < level) if converged else None,
+        "smooth_convergence_step": first_step(steps, smooth < level) if converged else None,
+        "settled_step": first_step(steps, stays(smooth < short(size))),
         "truncated_share": float(columns["truncated"][last].sum()) / ended if ended else None,
         **training_means(columns),
         "largest_repayment": float(columns["repaid"].min()),
@@ -96,6 +96,7 @@ def _mean(values: np.ndarray) -> float | None:
     return None if np.isnan(values).all() else float(np.nanmean(values))
 
 
-def _first(steps: np.ndarray, condition: np.ndarray) -> int | None:
+def first_step(steps: np.ndarray, condition: np.ndarray) -> int | None:
+    """Return the first step at which a condition holds, None if it never does."""
     places = np.flatnonzero(condition)
     return int(steps[places[0]]) if len(places) else None

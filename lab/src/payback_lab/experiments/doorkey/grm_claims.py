@@ -5,7 +5,7 @@ from payback_lab.claims.rules import alike, apart, at_most, between, both, lower
 from payback_lab.claims.sentence import Sentence
 from payback_lab.experiments.doorkey.delay_one import ENDS, always_negative, close_to_approximation, order_of_magnitude
 from payback_lab.experiments.doorkey.measures import CONVERGED, LENGTH, RULE, SETTLED, SPEED, TESTED
-from payback_lab.experiments.doorkey.printed import HIGH, LOW, MIDDLE, SETTINGS, lengths, times, title
+from payback_lab.experiments.doorkey.printed import HARD, HIGH, LOW, MIDDLE, SETTINGS, lengths, times, title
 from payback_lab.experiments.doorkey.rules import fails, tied
 from payback_lab.methods import SCHEMES
 
@@ -13,7 +13,6 @@ NORMALISED = ("pbim", "grm-1", "grm-10")
 NEXT = ("grm-1", "grm-1-raw")
 TENTH = ("grm-10", "grm-10-raw")
 REST = tuple(s for s in SCHEMES if s not in TENTH)
-HARD = (MIDDLE, HIGH)
 SUBSTANTIAL, LARGE, NEARLY = 1.5, 2.0, 1.3
 """Factors of settled steps that stand for "substantially", "a large effect" and "nearly"."""
 TIED = (
@@ -29,10 +28,10 @@ def no_im_fails(setting: str) -> Sentence:
     return Sentence(
         "table_minigrid",
         f"No IM does not converge at {title(setting)}.",
-        lengths([setting], ("none",)),
         cells([setting], ("none",)),
         fails((setting, "none")),
         f"No IM does not depend on α: one set of runs serves both settings of γ = 0.995. {CONVERGED}",
+        paper=lengths([setting], ("none",)),
     )
 
 
@@ -41,10 +40,10 @@ def longer_with_im(setting: str) -> Sentence:
     return Sentence(
         "table_minigrid",
         f"At {title(setting)} IM ends with longer episodes than GRM D = 10.",
-        lengths([setting], ("im", "grm-10")),
         cells([setting], ("im", "grm-10")),
         outperforms([setting], ("grm-10",), ("im",), LENGTH),
         f"By N̄. {TESTED}",
+        paper=lengths([setting], ("im", "grm-10")),
     )
 
 
@@ -53,10 +52,10 @@ def about_sixty(setting: str) -> Sentence:
     return Sentence(
         "table_minigrid",
         f"At {title(setting)} episodes end at about 60 steps with IM, about 37 with GRM D = 10.",
-        lengths([setting], ("im", "grm-10")),
         cells([setting], ("im", "grm-10")),
         both(between(LENGTH, [(setting, "im")], 45, 75), between(LENGTH, [(setting, "grm-10")], 28, 46)),
         f"About: N̄ within a quarter, 45 to 75 and 28 to 46. {RULE}",
+        paper=lengths([setting], ("im", "grm-10")),
     )
 
 
@@ -64,67 +63,66 @@ GRM_SENTENCES = (
     Sentence(
         D1,
         "GRM D = 1 converges less quickly than PBIM at every setting.",
-        times(SETTINGS, ("pbim", *NEXT)),
         cells(SETTINGS, ("pbim", *NEXT)),
         both(*(lower_tested(SETTLED, [(k, "pbim")], cells([k], NEXT)) for k in SETTINGS)),
         f"Both forms of D = 1 against normalised PBIM. {SPEED} {TESTED}",
+        paper=times(SETTINGS, ("pbim", *NEXT)),
     ),
     Sentence(
         D1,
         "GRM D = 1 converges to a more consistently optimal policy than PBIM.",
-        lengths(SETTINGS, ("pbim", *NEXT)),
         cells(SETTINGS, ("pbim", "grm-1")),
         outperforms(SETTINGS, ("grm-1",), ("pbim",), LENGTH),
         f"By N̄ of the normalised forms at every setting: without normalisation D = 1 does not converge at "
         f"{title(MIDDLE)} in the paper's own table. {TESTED}",
+        paper=lengths(SETTINGS, ("pbim", *NEXT)),
     ),
     Sentence(
         D1,
         "At every setting one form of D = 1 performs substantially better than the other.",
-        times(SETTINGS, NEXT),
         cells(SETTINGS, NEXT),
         both(*(apart(SETTLED, (k, "grm-1"), (k, "grm-1-raw"), SUBSTANTIAL) for k in SETTINGS)),
         f"Substantially: settled steps apart by a factor of 1.5 or more (the paper's T: 1.6 at least). {SPEED} {RULE}",
+        paper=times(SETTINGS, NEXT),
     ),
     Sentence(
         D1,
         "Which form it is flips with γ: the one without normalisation at 0.99, the normalised one at 0.995.",
-        times(SETTINGS, NEXT),
         cells(SETTINGS, NEXT),
         both(
             outperforms([LOW], ("grm-1-raw",), ("grm-1",), SETTLED),
             outperforms(HARD, ("grm-1",), ("grm-1-raw",), SETTLED),
         ),
         f"{SPEED} {TESTED}",
+        paper=times(SETTINGS, NEXT),
     ),
     Sentence(
         D1,
         "Without normalisation D = 1 performs better with the low γ than with the high one.",
-        times(SETTINGS, ["grm-1-raw"]),
         cells(SETTINGS, ["grm-1-raw"]),
         lower_tested(SETTLED, [(LOW, "grm-1-raw")], cells(HARD, ["grm-1-raw"])),
         f"α differs too between these settings. {SPEED} {TESTED}",
+        paper=times(SETTINGS, ["grm-1-raw"]),
     ),
     Sentence(
         D1,
         "Without normalisation D = 1 performs better with high α than with low α.",
-        times(HARD, ["grm-1-raw"]),
         cells(HARD, ["grm-1-raw"]),
         lower_tested(SETTLED, [(HIGH, "grm-1-raw")], [(MIDDLE, "grm-1-raw")]),
         f"At γ = 0.995. {SPEED} {TESTED}",
+        paper=times(HARD, ["grm-1-raw"]),
     ),
     Sentence(
         D1,
         f"Normalised D = 1 converges even later than no IM at {title(LOW)}.",
-        times([LOW], ("grm-1", "none")),
         cells([LOW], ("grm-1", "none")),
         outperforms([LOW], ("none",), ("grm-1",), SETTLED),
         f"{SPEED} {TESTED}",
+        paper=times([LOW], ("grm-1", "none")),
     ),
     Sentence(
         D1,
         "Without normalisation F' ≈ −(1−γ)/γ · F.",
-        "",
         cells(SETTINGS, ["grm-1-raw"]),
         close_to_approximation("grm-1-raw"),
         ENDS,
@@ -132,16 +130,15 @@ GRM_SENTENCES = (
     Sentence(
         D1,
         "Without normalisation F' is on the whole negative.",
-        "< 0",
         cells(SETTINGS, ["grm-1-raw"]),
         always_negative,
         "The mean over all steps of training, by its interval over seeds. It is the interest on what is repaid: the "
         "discounted sum of an episode is 0 by the law.",
+        paper="< 0",
     ),
     Sentence(
         D1,
         "With normalisation F' ≈ (1−γ)/γ · (F̄ − F).",
-        "",
         cells(SETTINGS, ["grm-1"]),
         close_to_approximation("grm-1"),
         f"F̄: the mean of all F up to each update. {ENDS}",
@@ -149,27 +146,26 @@ GRM_SENTENCES = (
     Sentence(
         D1,
         "Normalisation cuts the bias of D = 1 down by an order of magnitude.",
-        "10 ×",
         cells(SETTINGS, NEXT),
         order_of_magnitude,
         "|mean F'| over all of training, at least √10 = 3.2 times smaller at every setting, by its interval. "
         "Each form is measured on its own agents.",
+        paper="10 ×",
     ),
     Sentence(
         "minigrid, GRM D = 10",
         "Normalisation has no large effect on GRM D = 10 at any setting.",
-        f"{times(SETTINGS, TENTH)}; {lengths(SETTINGS, TENTH)}",
         cells(SETTINGS, TENTH),
         both(
             *(alike(SETTLED, (k, "grm-10-raw"), (k, "grm-10"), LARGE) for k in SETTINGS),
             *(alike(LENGTH, (k, "grm-10-raw"), (k, "grm-10"), 1.1) for k in SETTINGS),
         ),
         f"Large: settled steps apart by a factor of 2, or N̄ by 10 %. {SPEED} {RULE}",
+        paper=f"{times(SETTINGS, TENTH)}; {lengths(SETTINGS, TENTH)}",
     ),
     Sentence(
         "minigrid, GRM D = 10",
         "On PBIM and on GRM D = 1 normalisation has a large effect in some setting.",
-        times(SETTINGS, ("pbim", "pbim-raw", *NEXT)),
         cells(SETTINGS, ("pbim", "pbim-raw", *NEXT)),
         both(
             *(
@@ -178,15 +174,16 @@ GRM_SENTENCES = (
             )
         ),
         f"Large: settled steps apart by a factor of more than 2, for each of the two methods. {SPEED} {RULE}",
+        paper=times(SETTINGS, ("pbim", "pbim-raw", *NEXT)),
     ),
     *(
         Sentence(
             "minigrid, GRM D = 10",
             f"Both forms of GRM D = 10 converge or nearly converge more quickly than any other method at {title(k)}.",
-            times([k], SCHEMES),
             cells([k], SCHEMES),
             at_most(SETTLED, cells([k], TENTH), cells([k], REST), NEARLY),
             f"Nearly: settled steps at most 1.3 times every other's (the paper's T: 1.27 at most). {SPEED} {RULE}",
+            paper=times([k], SCHEMES),
         )
         for k in SETTINGS
     ),
@@ -194,30 +191,30 @@ GRM_SENTENCES = (
         Sentence(
             "minigrid, GRM D = 10",
             f"Both forms of GRM D = 10 end in a statistical tie for the most optimal policy at {title(k)}.",
-            lengths([k], SCHEMES),
             cells([k], SCHEMES),
             tied(k, TENTH),
             TIED,
+            paper=lengths([k], SCHEMES),
         )
         for k in SETTINGS
     ),
     Sentence(
         "table_minigrid",
         f"At {title(LOW)} all eight methods end in a statistical tie.",
-        lengths([LOW], SCHEMES),
         cells([LOW], SCHEMES),
         tied(LOW, SCHEMES),
         TIED,
+        paper=lengths([LOW], SCHEMES),
     ),
     # The runs of no IM are the same at both settings of γ = 0.995, so that one sentence is enough.
     no_im_fails(MIDDLE),
     Sentence(
         "table_minigrid",
         f"GRM D = 1 without normalisation does not converge at {title(MIDDLE)}.",
-        times([MIDDLE], ["grm-1-raw"]),
         cells([MIDDLE], ["grm-1-raw"]),
         fails((MIDDLE, "grm-1-raw")),
         CONVERGED,
+        paper=times([MIDDLE], ["grm-1-raw"]),
     ),
     *(longer_with_im(setting) for setting in HARD),
     *(about_sixty(setting) for setting in HARD),

@@ -24,7 +24,6 @@ def ends_better(scheme: str) -> Sentence:
     return Sentence(
         "ours",
         f"At {title(MIDDLE)} the matching “{TITLES[scheme]}” ends in a better policy than GRM D = 10.",
-        "",
         cells([MIDDLE], (scheme, TEN)),
         both(*(surely_lower(measure, (MIDDLE, scheme), (MIDDLE, TEN), SURE) for measure in (LENGTH, SAMPLED))),
         f"{POLICY} {RULE}",
@@ -36,7 +35,6 @@ def learns_sooner(scheme: str) -> Sentence:
     return Sentence(
         "ours",
         f"At {title(MIDDLE)} the matching “{TITLES[scheme]}” learns sooner than GRM D = 10.",
-        "",
         cells([MIDDLE], (scheme, TEN)),
         surely_lower(SETTLED, (MIDDLE, scheme), (MIDDLE, TEN), SURE),
         f"{SPEED} {RULE}",

@@ -38,11 +38,6 @@ def settings_of(name: str) -> Sequence[str]:
     return (name,) if name in SETTINGS else tuple(k for k in SETTINGS if without_alpha(k) == name)
 
 
-def trained(run: Result) -> int:
-    """Return how many steps a run was trained for."""
-    return int(run.summary.get("trained_steps") or 0)
-
-
 def unsettled(run: Result) -> bool:
     """Say whether the 100-point mean length did not come to stay below 100."""
     return bool(np.isnan(figure(run, "settled_step")))

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 LOW, MIDDLE, HIGH = "a0.005-g0.99", "a0.02-g0.995", "a0.025-g0.995"
 SETTINGS = (LOW, MIDDLE, HIGH)
 """The three settings, in the table's order."""
+HARD = (MIDDLE, HIGH)
+"""Those of γ = 0.995, at which the bonus alters the optimal policy."""
 PAIRS: Mapping[str, tuple[float, float]] = {LOW: (0.005, 0.99), MIDDLE: (0.02, 0.995), HIGH: (0.025, 0.995)}
 """α and γ of each."""
 

@@ -10,11 +10,10 @@ from payback_lab.claims.sentence import Decision
 from payback_lab.claims.verdicts import positive
 from payback_lab.claims.wording import said
 from payback_lab.experiments.doorkey.measures import LENGTH, SETTLED, unsettled
-from payback_lab.experiments.doorkey.printed import HIGH, MIDDLE, PAIRS, SETTINGS, title
+from payback_lab.experiments.doorkey.printed import HARD, HIGH, MIDDLE, PAIRS, SETTINGS, title
 from payback_lab.methods import MATCHED
 from payback_lab.statistics import stratified_interval
 
-HARD = (MIDDLE, HIGH)
 NONE_SETTLES = "none of our methods settles in every seed at both"
 
 

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from payback_lab.experiments.definition import Definition
 from payback_lab.experiments.doorkey.config import DoorKeyConfig
 from payback_lab.experiments.doorkey.figures import single_figures
 from payback_lab.learners.ppo.config import LEARNER_VERSION
+from payback_lab.running.experiment import Experiment
 from payback_lab.running.plan import Result, Run, Scalar
 
 
 @dataclass(frozen=True, kw_only=True)
-class DoorKeyRuns(Definition):
+class DoorKeyRuns(Experiment):
     """Describe an experiment on DoorKey but for which runs are planned."""
 
     config: type[DoorKeyConfig] = DoorKeyConfig

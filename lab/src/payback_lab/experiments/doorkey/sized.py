@@ -6,15 +6,19 @@ learner and everything else are those of the DoorKey experiment.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
-from payback_lab.experiments.doorkey.config import DoorKeyConfig, refuse_alpha_or_gamma, refuse_part_of_update
+from payback_lab.experiments.doorkey.config import DoorKeyConfig, refuse_alpha_or_gamma
 from payback_lab.experiments.doorkey.runs import DoorKeyRuns
 from payback_lab.experiments.doorkey.setting import name_of, numbers_of
+from payback_lab.running.asked import Asked
 from payback_lab.running.plan import Run, by_group
 from payback_lab.user_error import UserError
 
 SMALLEST = 5
 """Side of the smallest DoorKey grid: two rooms and a wall between them."""
+THREE_MILLION = 3_000_320
+"""Steps of training unless an experiment says otherwise: the first whole number of updates beyond 3 million."""
 ONE_SEED_FIRST = (
     "Runs are made one seed of every cell after the other, so that whatever is there is balanced; a run whose summary "
     "is committed is not made again."
@@ -32,14 +36,14 @@ class PlannedCell:
 
 @dataclass(frozen=True, kw_only=True)
 class SizedDoorKey(DoorKeyRuns):
-    """Describe one experiment on DoorKey grids of several sizes; see `plan.Experiment`.
+    """Describe one experiment on DoorKey grids of several sizes; see `experiment.Experiment`.
 
     `seeds` is how many a cell has that the plan does not name.
     """
 
     cells: tuple[PlannedCell, ...]
     """What is run unless told otherwise, in order of interest."""
-    steps: Callable[[int], int]
+    steps: Callable[[int], int] = lambda size: THREE_MILLION
     """Size of the grid → steps of training."""
 
     def __post_init__(self) -> None:
@@ -50,43 +54,24 @@ class SizedDoorKey(DoorKeyRuns):
         """Return the schemes of the plan."""
         return tuple(dict.fromkeys(cell.scheme for cell in self.cells))
 
-    def plan(
-        self,
-        schemes: Sequence[str],
-        seeds: int | None,
-        settings: Sequence[str],
-        steps: int | None,
-        ablation: str | None,
-        first_seed: int = 0,
-    ) -> list[Run]:
+    def plan(self, asked: Asked) -> list[Run]:
         """List seed 0 of every cell, then seed 1, and so on. Named schemes and settings are run at each other."""
-        if steps is not None:
-            refuse_part_of_update(steps)
-        chosen = [
-            (named_setting(setting), scheme, seeds or self._seeds(setting, scheme))
-            for setting, scheme in self._chosen(schemes, settings)
-        ]
-        longest = max((count for *_, count in chosen), default=0)
+        asked.refuse_part_of("update", self.config().samples)
+        planned = {(cell.setting, cell.scheme): cell.seeds for cell in self.cells}
+        cells = {cell: planned.get(cell, self.seeds) for cell in self._chosen(asked)}
         return [
-            Run(self.name, ablation, setting, scheme, first_seed + n, self._config(setting, steps, ablation))
-            for n in range(longest)
-            for setting, scheme, count in dict.fromkeys(chosen)
-            if n < count
+            Run(self.name, asked.ablation, setting, scheme, seed, self._config(setting, asked.steps, asked.ablation))
+            for seed, (setting, scheme) in asked.seed_by_seed(cells)
         ]
 
-    def _chosen(self, schemes: Sequence[str], settings: Sequence[str]) -> list[tuple[str, str]]:
+    def _chosen(self, asked: Asked) -> list[tuple[str, str]]:
         """Pair the named schemes with the named settings; where one kind is not named, as the plan pairs them."""
-        if schemes and settings:
-            return [(setting, scheme) for setting in settings for scheme in schemes]
-        names = {named_setting(setting) for setting in settings or self.settings}
-        planned = [(cell.setting, cell.scheme) for cell in self.cells]
-        kept = [(at, scheme) for at, scheme in planned if at in names and scheme in (schemes or self.schemes(None))]
-        unplanned = names - {at for at, _ in planned}
-        return kept + [(at, scheme) for at in sorted(unplanned) for scheme in self.schemes(None)]
-
-    def _seeds(self, setting: str, scheme: str) -> int:
-        found = [cell.seeds for cell in self.cells if (cell.setting, cell.scheme) == (named_setting(setting), scheme)]
-        return found[0] if found else self.seeds
+        names = [named_setting(setting) for setting in asked.settings or self.settings]
+        if asked.schemes and asked.settings:
+            return list(product(names, asked.schemes))
+        schemes = asked.schemes or self.schemes(None)
+        kept = [(c.setting, c.scheme) for c in self.cells if c.setting in names and c.scheme in schemes]
+        return kept + list(product(sorted({*names} - {*self.settings}), self.schemes(None)))
 
     def _config(self, setting: str, steps: int | None, ablation: str | None) -> DoorKeyConfig:
         size, alpha, gamma, lam = parse_sized_setting(setting)

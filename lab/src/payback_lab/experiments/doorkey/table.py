@@ -10,19 +10,10 @@ from payback_lab.claims.comparison import improvement, interval_of_improvement, 
 from payback_lab.experiments.doorkey.printed import SETTINGS, TABLE, Printed
 from payback_lab.experiments.doorkey.setting import without_alpha
 from payback_lab.methods import SCHEMES
-from payback_lab.statistics import bootstrap_interval
+from payback_lab.statistics import Estimate, mean_estimate
 
 SIGNIFICANT = 0.05
 """The paper's p."""
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Hold a figure over seeds with its 95 % bootstrap interval."""
-
-    mean: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -52,15 +43,15 @@ class Row:
     """T as the paper defines it."""
     settled: Reached
     """From when on the 100-point mean length stays below 100."""
-    length: Spread | None
+    length: Estimate | None
     """N̄."""
-    deviation: Spread | None
+    deviation: Estimate | None
     """σ."""
-    sampled: Spread | None
+    sampled: Estimate | None
     """Mean length of the final agent, actions sampled."""
-    greedy: Spread | None
+    greedy: Estimate | None
     """The same, the likeliest action always taken."""
-    truncated: Spread | None
+    truncated: Estimate | None
     """Share of the last points' episodes that ended by the time limit."""
     fastest: bool
     """Our mark for T: the lowest median of its setting, a seed that did not converge counting as never."""
@@ -68,14 +59,10 @@ class Row:
     """Our mark for N̄: the lowest mean, or not to be told from it at p = .05; None with fewer than two seeds."""
     p: float | None
     """p of the one-sided Welch test over seeds that the lowest N̄ is lower than this one; None for the lowest itself."""
-    better_than_im: Spread | None
+    better_than_im: Estimate | None
     """Probability of improvement over IM in N̄."""
-    better_than_none: Spread | None
+    better_than_none: Estimate | None
     """The same over no IM."""
-    sooner_than_im: Spread | None
-    """Probability of settling before IM."""
-    sooner_than_none: Spread | None
-    """The same before no IM."""
 
 
 Runs = Sequence[Mapping[str, Any]]
@@ -97,7 +84,6 @@ def _by_scheme(runs: Runs, setting: str) -> dict[str, Runs]:
 
 def _rows(setting: str, found: Mapping[str, Runs]) -> list[Row]:
     lengths = {s: figures(found[s], "mean_length") for s in SCHEMES}
-    settled = {s: _never(found[s], "settled_step") for s in SCHEMES}
     medians = {s: _median(_never(found[s], "convergence_step")) for s in SCHEMES}
     best = min((s for s in SCHEMES if len(lengths[s])), key=lambda s: lengths[s].mean(), default=None)
     first = min(medians.values())
@@ -123,8 +109,6 @@ def _rows(setting: str, found: Mapping[str, Runs]) -> list[Row]:
                 p=p,
                 better_than_im=_over(scheme, "im", lengths),
                 better_than_none=_over(scheme, "none", lengths),
-                sooner_than_im=_over(scheme, "im", settled),
-                sooner_than_none=_over(scheme, "none", settled),
             )
         )
     return rows
@@ -153,20 +137,17 @@ def reached(runs: Runs, name: str) -> Reached:
     return Reached(float(np.median(steps)), float(steps.min()), float(steps.max()), len(steps), len(runs))
 
 
-def spread(values: np.ndarray) -> Spread | None:
+def spread(values: np.ndarray) -> Estimate | None:
     """Return mean and interval over seeds, None without any."""
-    if not len(values):
-        return None
-    low, high = bootstrap_interval(values)
-    return Spread(float(values.mean()), float(low), float(high))
+    return mean_estimate(values) if len(values) else None
 
 
-def _over(scheme: str, other: str, values: Mapping[str, np.ndarray]) -> Spread | None:
+def _over(scheme: str, other: str, values: Mapping[str, np.ndarray]) -> Estimate | None:
     """Say with which probability a run of the scheme is lower than one of the other."""
     pair = values[scheme], values[other]
     if scheme == other or not all(map(len, pair)):
         return None
-    return Spread(improvement(*pair), *interval_of_improvement(*pair))
+    return Estimate(improvement(*pair), *interval_of_improvement(*pair))
 
 
 def _defined(value: float) -> float | None:

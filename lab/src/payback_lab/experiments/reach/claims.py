@@ -1,11 +1,11 @@
 """What was predicted of each method's reach before the runs (docs/predictions.md), decided."""
 
-from payback_lab.claims.claim import Verdict
 from payback_lab.claims.evidence import Cell, Evidence, Measure, of_figure
 from payback_lab.claims.sentence import Claims, Decision, Sentence, rule
+from payback_lab.claims.verdicts import holds_if
 from payback_lab.claims.wording import said
 from payback_lab.experiments.doorkey.figures import short
-from payback_lab.experiments.doorkey.measures import SETTLED, trained
+from payback_lab.experiments.doorkey.measures import SETTLED
 from payback_lab.experiments.doorkey.sized import parse_sized_setting
 from payback_lab.experiments.reach.config import setting, steps
 from payback_lab.experiments.reach.measures import reaches_size
@@ -28,9 +28,8 @@ def reaches(evidence: Evidence, cell: Cell, expected: bool) -> Decision:
     """Decide whether a method reaches a size, or does not if that was expected."""
     size = size_of(cell[0])
     there = reaches_size(evidence.values(cell, SOLVED), evidence.values(cell, LENGTH), size)
-    verdict: Verdict = "holds" if there == expected else "does not hold"
     parts = (said(evidence, measure, [cell]) for measure in (SOLVED, LENGTH, SETTLED))
-    return f"{'; '.join(parts)} (short: below {short(size):.0f})", verdict
+    return f"{'; '.join(parts)} (short: below {short(size):.0f})", holds_if(there == expected)
 
 
 def size_of(name: str) -> int:
@@ -42,9 +41,7 @@ def predicted(size: int, scheme: str, expected: bool) -> Sentence:
     """Ask whether a method reaches a size as predicted."""
     cell = (setting(size), scheme)
     verb = "reaches" if expected else "does not reach"
-    return Sentence(
-        "ours", f"{_named(scheme)} {verb} DoorKey {size}×{size}.", "", (cell,), reaches(cell, expected), NOTE
-    )
+    return Sentence("ours", f"{_named(scheme)} {verb} DoorKey {size}×{size}.", (cell,), reaches(cell, expected), NOTE)
 
 
 def _named(scheme: str) -> str:
@@ -55,8 +52,6 @@ CLAIMS = Claims(
     experiment="reach",
     full=steps(8),
     longer={setting(16): steps(16)},
-    unit="steps",
-    trained=trained,
     sentences=(
         *(predicted(size, scheme, False) for scheme in ("none", "im") for size in BEYOND),
         *(predicted(size, "grm-30", True) for size in FOUND),

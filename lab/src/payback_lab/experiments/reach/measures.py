@@ -9,7 +9,8 @@ import numpy as np
 from payback_lab.claims.sentence import FEWEST
 from payback_lab.experiments.doorkey.figures import short
 from payback_lab.experiments.doorkey.sized import parse_sized_setting
-from payback_lab.experiments.doorkey.table import Reached, Spread, figures, reached, spread
+from payback_lab.experiments.doorkey.table import Reached, figures, reached, spread
+from payback_lab.statistics import Estimate
 
 OPTIMUM: Mapping[int, float] = {
     8: 16.766,
@@ -32,11 +33,11 @@ class Row:
     size: int
     scheme: str
     seeds: int
-    solved: Spread | None
+    solved: Estimate | None
     """Share of 1,000 episodes in which the trained agent reaches the goal, acting as in training."""
     settled: Reached
     """From when on episodes stay short."""
-    over_optimum: Spread | None
+    over_optimum: Estimate | None
     """Mean length of these episodes over the fewest steps possible; one that is not solved counts with the limit."""
     reaches: bool | None
     """Whether the method reaches this size (`reaches_size`); None with fewer than three seeds."""

@@ -6,6 +6,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
+from payback_lab.claims.wording import least_to_most
 from payback_lab.experiments.arena.config import METHODS
 from payback_lab.experiments.arena.measures import over_fewest, shares
 from payback_lab.experiments.arena.results import StudyResults
@@ -13,7 +14,7 @@ from payback_lab.methods import title
 from payback_lab.over_tasks import Estimate, performance_profile
 from payback_lab.report.charts.labels import placed_labels
 from payback_lab.report.charts.reach import figure_of
-from payback_lab.report.charts.style import Layered, colour
+from payback_lab.report.charts.style import WORDS, Layered, scheme_colour, scheme_scale
 
 WIDTH = 270
 """Narrow, so that a phone shows the words at almost their own size."""
@@ -21,7 +22,6 @@ ACROSS, TALL, NAMED = 220, 300, 0.74
 """Width and height of the one picture, and how much of its width is added for the names."""
 OURS = "grm-30"
 """The method that the others are held against."""
-WORDS: dict[str, Any] = {"anchor": "start", "fontSize": 16, "subtitleFontSize": 13, "offset": 12}
 NAMES = {"none": "no bonus", "im": "raw bonus"}
 """What the charts call methods for a reader who is new to all of them."""
 SHORT = {"phased": "phased-in", "pies": "PIES"}
@@ -71,7 +71,7 @@ def found_chart(points: Sequence[Mapping[str, Any]], letters: int = 15) -> Layer
     ticks = [1, 1.5, 2, 3, 5, 10, 20, 30, 50]
     axis = alt.Axis(values=[tick for tick in ticks if tick <= longest], format="~g", labelExpr="datum.label + '×'")
     y = alt.Y("times:Q", title="← steps, over the fewest possible", scale=scale, axis=axis)
-    ink = alt.Color("scheme:N", scale=_inks(), legend=None)
+    ink = scheme_colour(METHODS)
     base = alt.Chart(alt.Data(values=labelled))
     lines = base.mark_rule(color="#b8b8b2", strokeWidth=1).encode(
         x=x, y=y, x2=alt.X2("label_x:Q"), y2=alt.Y2("label_y:Q")
@@ -116,7 +116,7 @@ def estimates_chart(
     base = alt.Chart(alt.Data(values=rows))
     y = alt.Y("name:N", title=None, sort=[row["name"] for row in rows], axis=alt.Axis(labelLimit=180, ticks=False))
     scale = alt.Scale(domain=[0, 1], nice=False)
-    ink = alt.Color("scheme:N", scale=_inks(), legend=None)
+    ink = scheme_colour(METHODS)
     spans = base.mark_rule(strokeWidth=2.5).encode(
         x=alt.X("low:Q", title=label, scale=scale), x2="high:Q", y=y, color=ink
     )
@@ -139,7 +139,7 @@ def profile_figure(results: StudyResults, points: int = 26) -> dict[str, Any]:
         for method in (*(other for other in METHODS if other != panel), panel)
         for x, y in zip(at.round(3).tolist(), curves[method], strict=True)
     ]
-    inks = {"scale": _inks(), "legend": None}
+    inks = {"scale": scheme_scale(METHODS), "legend": None}
     chart = (
         alt.Chart(alt.Data(values=rows))
         .mark_line()
@@ -163,12 +163,6 @@ def profile_figure(results: StudyResults, points: int = 26) -> dict[str, Any]:
     return figure_of(chart.properties(title=alt.TitleParams("Share of runs above a score", subtitle=subtitle, **WORDS)))
 
 
-def _inks() -> alt.Scale:
-    return alt.Scale(domain=list(METHODS), range=[colour(method) for method in METHODS])
-
-
 def _over(results: StudyResults) -> str:
-    least, most = results.seeds()
-    many = f"{least}" if least == most else f"{least} to {most}"
-    tasks = len(results.compared)
-    return f"{tasks} task{'s' * (tasks != 1)}, {many} seed{'s' * (most != 1)} of each method."
+    tasks, seeds = len(results.compared), results.seeds()
+    return f"{tasks} task{'s' * (tasks != 1)}, {least_to_most(seeds)} seed{'s' * (seeds[1] != 1)} of each method."

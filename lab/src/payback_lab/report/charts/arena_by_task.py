@@ -1,6 +1,6 @@
 """The charts of the arena task by task: final length against the fewest steps, the sweep of the limit, and RND."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -12,34 +12,33 @@ from payback_lab.experiments.arena.finished import Figures
 from payback_lab.experiments.arena.measures import over_fewest, scores, shares
 from payback_lab.experiments.arena.results import StudyResults
 from payback_lab.experiments.arena.study import DELAYS, RND_METHODS, SWEPT, SWEPT_LIMITS
-from payback_lab.report.charts.arena import WIDTH, WORDS, name_of
+from payback_lab.report.charts.arena import WIDTH, name_of
 from payback_lab.report.charts.reach import figure_of
-from payback_lab.report.charts.style import Layered, colour
-from payback_lab.statistics import bootstrap_interval
-
-EVERY_SEED = "Every seed, the mean and its 95 % bootstrap interval."
+from payback_lab.report.charts.style import WORDS, Layered, colour, scheme_colour
+from payback_lab.statistics import mean_estimate
 
 
 def length_figure(results: StudyResults) -> dict[str, Any]:
     """Draw every seed's mean length over the fewest steps, task by task."""
-    panels = []
-    for task in results.tasks:
-        rows = [row for m in METHODS for row in _rows(m, over_fewest(task, results.runs(task, m)))]
-        if rows:
-            panels.append(_panel(rows, "length over the fewest steps", task, logarithmic=True))
-    heading = alt.TitleParams("Final length against the fewest steps", subtitle=EVERY_SEED, **WORDS)
-    return figure_of(alt.vconcat(*panels, spacing=20).properties(title=heading))
+    found = {task: {m: over_fewest(task, results.runs(task, m)) for m in METHODS} for task in results.tasks}
+    label = "length over the fewest steps"
+    return _seeds_by_task(found, "Final length against the fewest steps", label, logarithmic=True)
 
 
 def rnd_figure(results: StudyResults) -> dict[str, Any]:
     """Draw every seed's score with RND as the bonus, task by task."""
-    panels = []
-    for task in FIRST:
-        rows = [row for m in RND_METHODS for row in _rows(m, scores(task, results.runs(task, m, bonus="rnd")))]
-        if rows:
-            panels.append(_panel(rows, "score", task, logarithmic=False))
-    heading = alt.TitleParams("RND instead of counts", subtitle=EVERY_SEED, **WORDS)
-    return figure_of(alt.vconcat(*panels, spacing=20).properties(title=heading))
+    found = {task: {m: scores(task, results.runs(task, m, bonus="rnd")) for m in RND_METHODS} for task in FIRST}
+    return _seeds_by_task(found, "RND instead of counts", "score", logarithmic=False)
+
+
+def _seeds_by_task(
+    found: Mapping[str, Mapping[str, np.ndarray]], heading: str, label: str, *, logarithmic: bool
+) -> dict[str, Any]:
+    """Draw the values of every method's seeds, a panel for each task that has any."""
+    rows = {task: [row for m, values in own.items() for row in _rows(m, values)] for task, own in found.items()}
+    panels = [_panel(own, label, task, logarithmic=logarithmic) for task, own in rows.items() if own]
+    title = alt.TitleParams(heading, subtitle="Every seed, the mean and its 95 % bootstrap interval.", **WORDS)
+    return figure_of(alt.vconcat(*panels, spacing=20).properties(title=title))
 
 
 def limit_points(results: StudyResults) -> list[dict[str, Any]]:
@@ -50,9 +49,8 @@ def limit_points(results: StudyResults) -> list[dict[str, Any]]:
             runs = results.limited(limit, method)
             for measure, values in (("episodes solved", shares(runs)), ("score", scores(SWEPT, runs))):
                 if len(runs):
-                    low, high = bootstrap_interval(values)
                     shared = {"scheme": method, "name": name_of(method), "limit": limit, "measure": measure}
-                    found.append(shared | {"mean": float(values.mean()), "low": float(low), "high": float(high)})
+                    found.append(shared | _mean(values))
     return found
 
 
@@ -72,9 +70,8 @@ def limit_figure(results: StudyResults) -> dict[str, Any]:
             scale=alt.Scale(type="log", base=2, domain=[270, 5400], nice=False),
             axis=alt.Axis(values=list(SWEPT_LIMITS), format=",d", grid=False, labelOverlap=False, labelFontSize=12),
         )
-        y = alt.Y("mean:Q", title=measure, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=4, format="%"))
-        if measure == "score":
-            y = alt.Y("mean:Q", title=measure, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=4))
+        axis = alt.Axis(tickCount=4) if measure == "score" else alt.Axis(tickCount=4, format="%")
+        y = alt.Y("mean:Q", title=measure, scale=alt.Scale(domain=[0, 1]), axis=axis)
         ink = alt.Color("name:N", scale=inks, legend=legend)
         lines = base.mark_line(strokeWidth=2).encode(x=x, y=y, color=ink)
         spans = base.mark_rule(strokeWidth=2).encode(x=x, y="low:Q", y2="high:Q", color=ink)
@@ -91,18 +88,19 @@ def limit_figure(results: StudyResults) -> dict[str, Any]:
 def _rows(method: str, values: np.ndarray) -> list[dict[str, Any]]:
     if not len(values):
         return []
-    low, high = bootstrap_interval(values)
-    shared = {"scheme": method, "name": name_of(method), "mean": float(values.mean())}
-    return [shared | {"low": float(low), "high": float(high), "value": value} for value in values.tolist()]
+    shared = {"scheme": method, "name": name_of(method), **_mean(values)}
+    return [shared | {"value": value} for value in values.tolist()]
+
+
+def _mean(values: np.ndarray) -> dict[str, float]:
+    mean = mean_estimate(values)
+    return {"mean": mean.value, "low": mean.low, "high": mean.high}
 
 
 def _panel(rows: Sequence[Figures], label: str, task: str, *, logarithmic: bool) -> Layered:
     names = list(dict.fromkeys(row["name"] for row in rows))
-    schemes = list(dict.fromkeys(row["scheme"] for row in rows))
     base = alt.Chart(alt.Data(values=list(rows)))
-    ink = alt.Color(
-        "scheme:N", scale=alt.Scale(domain=schemes, range=[colour(scheme) for scheme in schemes]), legend=None
-    )
+    ink = scheme_colour(list(dict.fromkeys(row["scheme"] for row in rows)))
     y = alt.Y("name:N", title=None, sort=names, axis=alt.Axis(labelLimit=180, ticks=False, grid=True))
     if logarithmic:
         most = max(2.0, 1.1 * max(float(row["value"]) for row in rows))

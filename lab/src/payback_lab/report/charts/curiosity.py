@@ -5,11 +5,12 @@ from typing import Any
 
 import altair as alt
 
-from payback_lab.experiments.curiosity.comparison import Runs, lengths, mean, solved, steps_until
+from payback_lab.experiments.curiosity.comparison import Runs, lengths, solved, steps_until
 from payback_lab.experiments.curiosity.config import SCHEMES
 from payback_lab.report.charts.reach import figure_of
-from payback_lab.report.charts.style import Layered, colour
+from payback_lab.report.charts.style import WORDS, Layered, scheme_colour
 from payback_lab.report.summary import Summary
+from payback_lab.statistics import mean_estimate
 
 NAMES = {
     "none": "no bonus",
@@ -30,10 +31,7 @@ def curiosity_figure(summary: Summary) -> dict[str, Any]:
     heading = alt.TitleParams(
         "RND on MiniGrid DoorKey 6×6, PPO of Stable-Baselines3",
         subtitle="Every seed (plus signs: not solved), the mean and its 95 % bootstrap interval.",
-        anchor="start",
-        fontSize=16,
-        subtitleFontSize=13,
-        offset=12,
+        **WORDS,
     )
     return figure_of(alt.hconcat(steps, final, spacing=30).properties(title=heading))
 
@@ -43,7 +41,7 @@ def seed_rows(own: Mapping[str, Runs], measure: str) -> list[dict[str, Any]]:
     found = []
     for scheme, runs in own.items():
         values = steps_until(runs) if measure == "steps" else lengths(runs)
-        over = mean(values)
+        over = mean_estimate(values)
         shared = {"scheme": scheme, "name": NAMES[scheme], "mean": over.value, "low": over.low, "high": over.high}
         marks = ("solved" if done else "not solved" for done in solved(runs).tolist())
         found += [shared | {"value": v, "mark": mark} for v, mark in zip(values.tolist(), marks, strict=True)]
@@ -52,7 +50,7 @@ def seed_rows(own: Mapping[str, Runs], measure: str) -> list[dict[str, Any]]:
 
 def _panel(own: Mapping[str, Runs], measure: str, label: str, *, labelled: bool) -> Layered:
     rows = alt.Chart(alt.Data(values=seed_rows(own, measure)))
-    ink = alt.Color("scheme:N", scale=alt.Scale(domain=list(own), range=[colour(s) for s in own]), legend=None)
+    ink = scheme_colour(list(own))
     # Room for the longest name in whatever font the reader's browser has.
     room = 170 if labelled else 0
     shown = alt.Axis(labels=labelled, labelLimit=220, minExtent=room, ticks=False, domain=False, grid=True)

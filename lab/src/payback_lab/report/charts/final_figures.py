@@ -2,7 +2,7 @@
 
 import altair as alt
 
-from payback_lab.report.charts.style import Layered, colour
+from payback_lab.report.charts.style import Layered, scheme_colour
 
 FINALS = {
     "greedy_return": "return without exploration",
@@ -22,7 +22,7 @@ def delay_chart(label: str) -> Layered:
     span = alt.Scale(type="log", domain=[0.8 * ages[0], 3 * ages[-1]], nice=False)
     ticks = alt.Axis(values=[1, 3, 10, 30, 100], format="d", grid=False)
     x = alt.X("delay:Q", title="mean delay of the repayment (steps)", scale=span, axis=ticks)
-    ink = alt.Color("scheme:N", scale=alt.Scale(domain=list(DELAYS), range=[colour(s) for s in DELAYS]), legend=None)
+    ink = scheme_colour(list(DELAYS))
     y = alt.Scale(zero=False, padding=12)
     seeds = rows.mark_point(shape="stroke", size=90, opacity=0.5, strokeWidth=2)
     spans = rows.mark_rule(strokeWidth=2).encode(x=x, y=alt.Y("low:Q", scale=y), y2="high:Q", color=ink)

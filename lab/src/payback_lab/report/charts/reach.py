@@ -6,11 +6,13 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from payback_lab.experiments.doorkey.table import Reached, Spread
+from payback_lab.claims.wording import least_to_most
+from payback_lab.experiments.doorkey.table import Reached
 from payback_lab.experiments.reach.config import METHODS
 from payback_lab.experiments.reach.measures import Row, rows
-from payback_lab.report.charts.style import Layered, finished
+from payback_lab.report.charts.style import WORDS, Layered, finished
 from payback_lab.report.summary import Summary
+from payback_lab.statistics import Estimate
 
 NAMES = {"none": "no bonus", "im": "raw bonus", "grm-30": "repaid bonus (GRM, D = 30)"}
 INK = {"none": "#4d4d4d", "im": "#d55e00", "grm-30": "#0072b2"}
@@ -69,13 +71,10 @@ def as_svg(spec: dict[str, Any]) -> str:
 
 
 _WORDS: dict[str, Any] = {
-    "anchor": "start",
-    "fontSize": 16,
+    **WORDS,
     "fontWeight": 600,
     "color": "#222222",
-    "subtitleFontSize": 13,
     "subtitleColor": "#44443f",
-    "offset": 12,
 }
 
 
@@ -98,8 +97,7 @@ def _seeds(found: Sequence[Row]) -> str:
         return "Nothing has been run yet."
     sizes: dict[str, list[str]] = {}
     for size in sorted({row.size for row in found}):
-        counts = [row.seeds for row in found if row.size == size]
-        many = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+        many = least_to_most([row.seeds for row in found if row.size == size])
         sizes.setdefault(many, []).append(str(size))
     many = "; ".join(f"{count} at {', '.join(those)}" for count, those in sizes.items())
     return f"Mean and 95 % bootstrap interval over seeds. Seeds per point: {many}."
@@ -108,9 +106,9 @@ def _seeds(found: Sequence[Row]) -> str:
 def _points(found: Sequence[Row], measure: str) -> list[dict[str, Any]]:
     points = []
     for row in found:
-        value: Spread | None = getattr(row, measure)
+        value: Estimate | None = getattr(row, measure)
         if value is not None:
-            points.append(_at(row) | {"mean": value.mean, "low": value.low, "high": value.high})
+            points.append(_at(row) | {"mean": value.value, "low": value.low, "high": value.high})
     return points
 
 

@@ -37,6 +37,9 @@ COLOURS = {
 OTHER = "#777777"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', sans-serif"
 
+WORDS: dict[str, Any] = {"anchor": "start", "fontSize": 16, "subtitleFontSize": 13, "offset": 12}
+"""The heading of a figure that stands alone."""
+
 
 def colour(scheme: str) -> str:
     """Return a scheme's colour, grey for an unknown one."""
@@ -62,9 +65,12 @@ def scheme_colour(schemes: Sequence[str], legend: bool = False) -> alt.Color:
     """Encode a scheme as its colour, with a legend in words if asked for."""
     look = {"symbolType": "stroke", "symbolOpacity": 1, "symbolStrokeWidth": 2.5, "symbolSize": 300}
     shown = alt.Legend(title=None, labelExpr=in_words("datum.label"), **look) if legend else None
-    return alt.Color(
-        "scheme:N", scale=alt.Scale(domain=list(schemes), range=[colour(s) for s in schemes]), legend=shown
-    )
+    return alt.Color("scheme:N", scale=scheme_scale(schemes), legend=shown)
+
+
+def scheme_scale(schemes: Sequence[str]) -> alt.Scale:
+    """Return the scale from schemes to their colours."""
+    return alt.Scale(domain=list(schemes), range=[colour(scheme) for scheme in schemes])
 
 
 def scheme_dash(schemes: Sequence[str]) -> alt.StrokeDash:

@@ -7,13 +7,14 @@ import numpy as np
 
 import payback
 from payback_lab.claims.evidence import gather
+from payback_lab.claims.wording import least_to_most
 from payback_lab.experiments.delay.config import LAMBDAS
 from payback_lab.experiments.delay.felt import NAMES, felt
 from payback_lab.experiments.delay.ordering import learns, middle, outcomes
 from payback_lab.experiments.doorkey.sized import parse_sized_setting
 from payback_lab.methods import title
 from payback_lab.report.charts.reach import figure_of
-from payback_lab.report.charts.style import Layered
+from payback_lab.report.charts.style import WORDS, Layered
 from payback_lab.report.store import results_of
 from payback_lab.report.summary import Summary
 
@@ -49,17 +50,11 @@ def delay_figure(summary: Summary) -> dict[str, Any]:
     points = delay_points(summary)
     panels = [panel(points, symbol, first=n == 0) for n, symbol in enumerate(NAMES.values())]
     counts = [point["seeds"] for point in points] or [0]
-    many = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
     cells = len({(point["λ"], point["scheme"]) for point in points})
-    subtitle = f"{cells} of 26 cells, seeds per cell: {many}. Large: the median of a cell; small: each seed."
-    heading = alt.TitleParams(
-        "Which figure says how soon an agent learns? DoorKey 11×11",
-        subtitle=subtitle,
-        anchor="start",
-        fontSize=16,
-        subtitleFontSize=13,
-        offset=12,
+    subtitle = (
+        f"{cells} of 26 cells, seeds per cell: {least_to_most(counts)}. Large: the median of a cell; small: each seed."
     )
+    heading = alt.TitleParams("Which figure says how soon an agent learns? DoorKey 11×11", subtitle=subtitle, **WORDS)
     return figure_of(alt.concat(*panels, columns=3, spacing=24).properties(title=heading))
 
 

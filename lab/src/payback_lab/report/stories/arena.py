@@ -69,13 +69,7 @@ def charts(summary: Summary) -> list[Drawing]:
     score = estimates_chart(results.overall, "score")
     return [
         Drawing("found", "Who finds the goal, and by how short a way", found, {}, TALL),
-        Drawing(
-            "overall",
-            words,
-            score,
-            {},
-            22 * len(results.overall),
-        ),
+        Drawing("overall", words, score, {}, 22 * len(results.overall)),
     ]
 
 

@@ -2,8 +2,9 @@
 
 from payback_lab.experiments.cliff.measures import FIRST_ARRIVAL
 from payback_lab.methods import SCHEMES
-from payback_lab.report.stories.figures import claimed, curves, group_of, mean, runs, share
-from payback_lab.report.story import Drawing, Story
+from payback_lab.report.stories.cliff import picture
+from payback_lab.report.stories.figures import claimed, group_of, mean, runs, share
+from payback_lab.report.story import Story
 from payback_lab.report.summary import Summary
 
 
@@ -52,11 +53,6 @@ def conclusion(summary: Summary) -> str | None:
     if first is None or first["im"] < first["none"] or min(first.values()) < 0.9 * first["none"]:
         return None
     return "RND as the paper has it finds no goal sooner here, repaid or not; where it delays, repayment cures it."
-
-
-def picture(summary: Summary) -> Drawing | None:
-    """Draw the returns of the baselines and of two repaid bonuses."""
-    return curves(group_of(summary), ("none", "im", "pbim", "grm-10"), "Return by episode")
 
 
 STORY = Story("Does a bonus help to find a far goal?", (found_when, repaid_found_when, ends_alike), conclusion, picture)
