@@ -79,4 +79,4 @@ def charts(summary: Summary) -> list[Drawing]:
     ]
 
 
-STORY = Story("Which one learns soonest?", (how_soon, who_does_not, how_many), conclusion, picture, charts)
+STORY = Story("Which one learns soonest?", (how_soon, who_does_not, how_many), conclusion, picture, charts, shown=0)
