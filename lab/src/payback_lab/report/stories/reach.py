@@ -8,6 +8,8 @@ from payback_lab.report.summary import Group, Summary
 
 METHODS = ("none", "im", "grm-30")
 LEARNT = "settled_step"
+FEW = 0.2
+"""The share of seeds up to which a method is said to learn seldom."""
 
 
 def size(group: Group) -> int:
@@ -16,12 +18,12 @@ def size(group: Group) -> int:
 
 
 def telling(summary: Summary) -> Group | None:
-    """Return the grid with the most seeds, then the smallest, where no bonus learns in no seed and GRM in every one."""
+    """Return the grid with the most seeds, then the smallest, where GRM learns in every seed and no bonus in few."""
     found: list[tuple[int, int, Group]] = []
     for group in plain_groups(summary):
         learnt = [[run[LEARNT] is not None for run in runs([group], scheme)] for scheme in METHODS]
         none, _, repaid = learnt
-        if all(learnt) and all(repaid) and not any(none):
+        if all(learnt) and all(repaid) and sum(none) <= FEW * len(none):
             found.append((-min(map(len, learnt)), size(group), group))
     return min(found, key=lambda one: one[:2])[2] if found else None
 
@@ -55,11 +57,13 @@ def what_was_run(summary: Summary) -> str:
 
 
 def conclusion(summary: Summary) -> str | None:
-    """Conclude if only GRM learns on the telling grid."""
+    """Conclude if GRM alone, or nearly alone, learns on the telling grid."""
     group = telling(summary)
-    if group is None or any(run[LEARNT] for run in runs([group], "none", "im")):
+    others = [bool(run[LEARNT]) for run in runs([group], "none", "im")] if group else []
+    if not others or sum(others) > FEW * len(others):
         return None
-    return "Where exploration is needed, a bonus that is repaid learns what no bonus and the raw bonus do not."
+    rarely = "seldom do" if any(others) else "do not"
+    return f"Where exploration is needed, a bonus that is repaid learns what no bonus and the raw bonus {rarely}."
 
 
 def picture(summary: Summary) -> Drawing | None:
