@@ -123,6 +123,8 @@ def test_one_seed_is_shown_and_decides_nothing(tmp_path: Path) -> None:
     assert "too few seeds" in page
     assert page.count("| undecided |") == 15
     assert "**Over all tasks**: not known yet" in page
+    assert "arena-improvement" not in drawn
+    assert "| yes |" not in page.split("## All tasks together")[1].split("## Which tasks")[0]
 
 
 def test_a_task_without_all_methods_is_not_in_the_comparison(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
+from payback_lab.experiments.arena.chosen import SEEDS
 from payback_lab.experiments.arena.claims import arena_claims
 from payback_lab.experiments.arena.experiment import EXPERIMENT
 from payback_lab.experiments.arena.results import StudyResults, study_results
@@ -53,6 +54,8 @@ def figures(summaries: Path) -> dict[str, str]:
     """Draw what there are runs for, by name."""
     results = results_in(summaries)
     drawn = {name: draw for name, (draw, _) in ON_ALL.items()} if results.compared else {}
+    if not results.enough():
+        drawn.pop("arena-improvement", None)
     if any(results.runs(task, method) for task in results.tasks for method in charts.METHODS):
         drawn["arena-length"] = by_task.length_figure
     if by_task.limit_points(results):
@@ -110,8 +113,9 @@ def _together(results: StudyResults, drawn: Collection[str]) -> str:
         return f"## All tasks together\n\nNo task has a finished run of every method yet.\n\n{SCORE}"
     shown = [_picture(drawn, name, words) for name, (_, words) in list(ON_ALL.items())[1:]]
     folded = f"<details><summary>Every pair of methods</summary>\n\n{arena_tables.pairs(results)}\n\n</details>"
+    judged = folded if results.enough() else f"No pair is compared, because that needs {SEEDS} seeds of each method."
     over = f"Over {', '.join(results.compared)}."
-    return "\n\n".join((f"## All tasks together\n\n{SCORE} {over}", *shown, folded))
+    return "\n\n".join((f"## All tasks together\n\n{SCORE} {over}", *filter(None, shown), judged))
 
 
 def _task_by_task(results: StudyResults, drawn: Collection[str]) -> str:

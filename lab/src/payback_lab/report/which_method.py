@@ -1,6 +1,6 @@
 """ "Which method when": ten lines from the evidence of the arena, or what is not known yet."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def lines(results: StudyResults) -> list[str]:
 
 def best_overall(results: StudyResults) -> str:
     """Say who has the highest interquartile mean, and whom no interval tells from it."""
-    if not _enough(results, results.compared):
+    if not results.enough():
         return _unknown("Over all tasks", f"a comparison needs {SEEDS} seeds of every method on a task")
     best = next(iter(results.overall))
     alike = [m for m in METHODS if m != best and not results.is_better(best, m)]
@@ -95,7 +95,7 @@ def soonest(results: StudyResults) -> str:
 
 def guaranteed(results: StudyResults) -> str:
     """Say what the best method with a guarantee from the first step on costs against the best of all."""
-    if not _enough(results, results.compared):
+    if not results.enough():
         return _unknown("What the guarantee costs", "there are too few seeds")
     best = next(iter(results.overall))
     own = next(method for method in results.overall if method in INVARIANT)
@@ -154,11 +154,7 @@ def _solved_where(results: StudyResults, method: str, heading: str) -> str:
 
 
 def _known_tasks(results: StudyResults) -> list[str]:
-    return [task for task in results.compared if _enough(results, [task])]
-
-
-def _enough(results: StudyResults, tasks: Sequence[str]) -> bool:
-    return bool(tasks) and results.seeds(tasks)[0] >= SEEDS
+    return [task for task in results.compared if results.enough([task])]
 
 
 def _best(results: StudyResults, task: str) -> str:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from payback_lab.experiments.arena.chosen import FIRST, Screened, cell_of, chosen_alpha, chosen_tasks, screened
+from payback_lab.experiments.arena.chosen import FIRST, SEEDS, Screened, cell_of, chosen_alpha, chosen_tasks, screened
 from payback_lab.experiments.arena.config import METHODS
 from payback_lab.experiments.arena.finished import Figures, Finished, finished_runs, seeds_of
 from payback_lab.experiments.arena.measures import scores
@@ -79,6 +79,10 @@ class StudyResults:
         """Return the smallest and the largest number of seeds of a method on the compared tasks."""
         counts = [len(own) for method in METHODS for own in self.scores(method, tasks)]
         return (min(counts), max(counts)) if counts else (0, 0)
+
+    def enough(self, tasks: Sequence[str] | None = None) -> bool:
+        """Say whether every method has the seeds that a comparison on these tasks needs."""
+        return self.seeds(tasks)[0] >= SEEDS
 
     def is_better(self, one: str, other: str, tasks: Sequence[str] | None = None) -> bool:
         """Say whether the interval of that probability lies above one half."""

@@ -44,7 +44,7 @@ def conclusion(summary: Summary) -> str | None:
     results = results_of(summary)
     if not results.count:
         return None
-    if not results.overall or results.seeds()[0] < which_method.SEEDS:
+    if not results.enough():
         return "Which method when is not known yet: docs/results/arena.md says what is missing."
     return _plain(which_method.where_grm_is_best(results))
 
