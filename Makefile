@@ -48,27 +48,31 @@ reproduce: $(VENV)/.run-ready  ## the main job: the cliffs in full, a short Door
 # In a folder of its own, since a short and a full DoorKey cannot share one. Breadth-first: whenever it is stopped, what
 # is there is balanced, and the same command goes on.
 ALL := full
-OTHERS := grm-3 grm-30 grm-100 even-10 geometric-0.9 when
-reproduce-all: $(VENV)/.run-ready  ## everything in full, with all seeds and ablations (many hours; stop and go on as you like)
+OTHERS := grm-3 even-10 geometric-0.9 when
+LONGER := grm-30 grm-100
+RUN := $(BIN)/payback-lab run
+reproduce-all: $(VENV)/.dev-ready  ## everything in full, with all seeds and ablations (days; stop and go on as you like)
 	@mkdir -p $(ALL)
 	@$(BIN)/payback-lab list --out $(ALL)
-	@$(BIN)/payback-lab run cliff --out $(ALL)
-	@$(BIN)/payback-lab run cliff --ablation cumulative-mean --out $(ALL)
-	@$(BIN)/payback-lab run cliff --ablation wide-rnd --out $(ALL)
-	@$(BIN)/payback-lab run long-cliff --out $(ALL)
-	@for n in 1 2 3; do $(BIN)/payback-lab run doorkey --again --seeds $$n --out $(ALL) && $(BIN)/payback-lab report --out $(ALL) || exit; done
-	@for n in 1 2 3; do \
-	  for a in plain-settlement learner-discount-0.99 entropy-0.001; do \
-	    $(BIN)/payback-lab run doorkey --again --ablation $$a --seeds $$n --out $(ALL) || exit; done; \
-	  $(BIN)/payback-lab run doorkey --again --schemes $(OTHERS) --settings a0.02-g0.995 --seeds $$n --out $(ALL) \
+	@$(RUN) cliff --out $(ALL)
+	@$(RUN) cliff --ablation cumulative-mean --out $(ALL)
+	@$(RUN) cliff --ablation wide-rnd --out $(ALL)
+	@$(RUN) long-cliff --out $(ALL)
+	@$(RUN) center-cliff --out $(ALL)
+	@$(RUN) center-cliff --ablation cumulative-mean --out $(ALL)
+	@for n in 1 2 3 4 5; do $(RUN) doorkey --again --seeds $$n --out $(ALL) \
+	  && $(RUN) doorkey --again --schemes $(LONGER) --settings a0.02-g0.995 --seeds $$n --out $(ALL) \
 	  && $(BIN)/payback-lab report --out $(ALL) || exit; done
 	@for n in 1 2 3; do \
-	  $(BIN)/payback-lab run reach --again --seeds $$n --out $(ALL) && $(BIN)/payback-lab run delay --again --seeds $$n --out $(ALL) \
-	  && $(BIN)/payback-lab run center --seeds $$n --out $(ALL) \
-	  && $(BIN)/payback-lab run center --ablation recent-mean --seeds $$n --out $(ALL) || exit; done
-	@$(BIN)/payback-lab run reach --again --out $(ALL)
-	@$(BIN)/payback-lab run center-cliff --out $(ALL)
-	@$(BIN)/payback-lab run center-cliff --ablation cumulative-mean --out $(ALL)
+	  for a in plain-settlement learner-discount-0.99 entropy-0.001; do \
+	    $(RUN) doorkey --again --ablation $$a --seeds $$n --out $(ALL) || exit; done; \
+	  $(RUN) doorkey --again --schemes $(OTHERS) --settings a0.02-g0.995 --seeds $$n --out $(ALL) \
+	  && $(BIN)/payback-lab report --out $(ALL) || exit; done
+	@for n in 1 2 3; do \
+	  $(RUN) reach --again --seeds $$n --out $(ALL) && $(RUN) delay --again --seeds $$n --out $(ALL) \
+	  && $(RUN) center --again --seeds $$n --out $(ALL) \
+	  && $(RUN) center --again --ablation recent-mean --seeds $$n --out $(ALL) || exit; done
+	@for e in reach delay curiosity arena; do $(RUN) $$e --again --out $(ALL) || exit; done
 	@$(BIN)/payback-lab report --out $(ALL)
 
 demo: $(VENV)/.run-ready  ## three agents learn DoorKey 11×11 before your eyes: no bonus, a raw one, GRM (about two minutes)

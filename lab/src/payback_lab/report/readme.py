@@ -1,11 +1,13 @@
 """The README's sentences about results, from the committed summaries of `reach` and `curiosity`."""
 
+from payback_lab.claims.wording import least_to_most
 from payback_lab.experiments.curiosity.comparison import Runs, solved
+from payback_lab.experiments.reach.config import METHODS
 from payback_lab.experiments.reach.measures import Row
 from payback_lab.report.charts.reach import reach_rows
+from payback_lab.report.doorkey_tables import spread_said
 from payback_lab.report.markdown import placed
 from payback_lab.report.summary import Summary
-from payback_lab.statistics import Estimate
 from payback_lab.user_error import UserError
 
 SIZE = 11
@@ -23,15 +25,15 @@ def filled(page: str, reach: Summary, curiosity: Summary) -> str:
 def sentence(rows: list[Row]) -> str:
     """Say what each of the three methods solves, and in how many steps, where a bonus is needed."""
     own = {row.scheme: row for row in rows if row.size == SIZE}
-    if not {"none", "im", "grm-30"} <= own.keys():
+    if not {*METHODS} <= own.keys():
         raise UserError(f"The summary of reach lacks a method at {SIZE}×{SIZE}: run `payback-lab run reach`.")
-    least = min(own[scheme].seeds for scheme in ("none", "im", "grm-30"))
-    seeds = f"at least {least} seeds each" if least > 1 else "one seed"
-    raw, repaid = (_said(own[scheme]) for scheme in ("im", "grm-30"))
+    seeds = least_to_most([own[scheme].seeds for scheme in METHODS])
+    raw, repaid = (f"{_solved(own[s])}, in {spread_said(own[s].over_optimum)}" for s in ("im", "grm-30"))
     return (
-        f"MiniGrid DoorKey {SIZE}×{SIZE}, PPO, {seeds}. Trained without a bonus, agents solve "
-        f"{_mean(own['none'].solved):.0%} of their episodes;\nwith the raw bonus {raw} possible;\n"
-        f"with the same bonus as a loan (GRM, D = 30) {repaid}."
+        f"MiniGrid DoorKey {SIZE}×{SIZE}, PPO, the paper's bonus with its α = 0.02, {seeds} seeds each, 95 % intervals.\n"
+        f"Trained without a bonus, agents solve {_solved(own['none'])} of their episodes;\n"
+        f"with the raw bonus {raw} times the fewest steps possible;\n"
+        f"with the same bonus as a loan (GRM, D = 30) {repaid} times the fewest steps."
     )
 
 
@@ -51,9 +53,5 @@ def _seeds(runs: Runs) -> str:
     return f"{int(solved(runs).sum())} of {len(runs)}"
 
 
-def _said(row: Row) -> str:
-    return f"{_mean(row.solved):.0%}, in {_mean(row.over_optimum):.1f} times the fewest steps"
-
-
-def _mean(found: Estimate | None) -> float:
-    return float("nan") if found is None else found.value
+def _solved(row: Row) -> str:
+    return spread_said(row.solved, ".0%")
