@@ -245,6 +245,22 @@ def test_a_noisy_tv_shows_every_colour() -> None:
     assert colours == set(range(tiles.COLOURS))
 
 
+def test_a_count_notices_what_a_noisy_tv_shows() -> None:
+    task: Task = make_task("MultiRoom-N2-S4-NoisyTV")
+    state = rules.start(task, draw_layouts(task.name, 1), jnp.array([0.0, 0.4]))
+    step = jax.jit(partial(rules.step, task))
+    places, colours = [], []
+    for _ in range(40):
+        state, *_ = step(state, jnp.int32(rules.DONE))
+        places.append(int(rules.place(task, state)))
+        colours.append(int(tiles.part(state.grid[tiles.part(state.grid, 0) == tiles.BALL][0], 1)))
+    assert len(set(places)) == tiles.COLOURS
+    assert len(set(zip(places, colours, strict=True))) == tiles.COLOURS
+    assert max(places) < task.places
+    carried = state._replace(grid=jnp.full_like(state.grid, tiles.EMPTY), carrying=tiles.tile(tiles.BALL, colours[-1]))
+    assert int(rules.place(task, carried)) == places[-1] + tiles.COLOURS
+
+
 def test_gymnax_form_resets_by_itself_and_shows_the_last_observation() -> None:
     env = MiniGrid("Empty-5x5", max_steps=3, layouts=draw_layouts("Empty-5x5", 2))
     keys = jax.random.split(jax.random.key(0), 4)

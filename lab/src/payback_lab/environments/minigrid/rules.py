@@ -153,5 +153,16 @@ def _payment(task: Task, time: jax.Array) -> jax.Array:
 
 
 def place(task: Task, state: State) -> jax.Array:
-    """Return the number of (x, y, carrying something), the place whose visits a count bonus counts."""
-    return (state.y * task.width + state.x) * 2 + (state.carrying != NOTHING)
+    """Return the number of what a count bonus counts: (x, y, carrying something), and the colour that a noisy TV shows.
+
+    Without the colour a count would not notice the TV, and the task would be the one without it.
+    """
+    here = (state.y * task.width + state.x) * 2 + (state.carrying != NOTHING)
+    return here * tiles.COLOURS + _shown(state) if task.noisy else here
+
+
+def _shown(state: State) -> jax.Array:
+    """Return the colour of the only ball, in the grid or carried."""
+    everything = jnp.concatenate([state.grid, jnp.asarray(state.carrying)[..., None]], axis=-1)
+    colour = jnp.where(tiles.part(everything, 0) == tiles.BALL, tiles.part(everything, 1), 0)
+    return colour.max(axis=-1).astype(jnp.int32)

@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple, get_args
 
-from payback_lab.environments.minigrid.tiles import BALL, BOX
+from payback_lab.environments.minigrid.tiles import BALL, BOX, COLOURS
 
 Payment = Literal["one", "minigrid"]
 
@@ -30,8 +30,8 @@ class Task(NamedTuple):
 
     @property
     def places(self) -> int:
-        """Return the number of values of (x, y, carrying something), which `rules.place` numbers."""
-        return 2 * self.cells
+        """Return how many places `rules.place` tells apart: (x, y, carrying something), and a noisy TV's colour."""
+        return 2 * self.cells * (COLOURS if self.noisy else 1)
 
 
 class Entry(NamedTuple):
