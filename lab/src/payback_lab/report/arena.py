@@ -23,15 +23,21 @@ trunk and one budget of steps, on MiniGrid. Made by `payback-lab docs` from the 
 are made by `payback-lab run arena`. What counts as solved, sooner and near the optimum, which α and which tasks, was
 committed before the runs: [predictions](../predictions.md).
 """
+READ_FROM = (
+    "There is no official code of ADOPS. What was taken from public notes, and where EIPO and HEPO depart from their "
+    "released code, stands in the docstrings of `lab/src/payback_lab/learners/arena/`."
+)
 SCORE = (
     "The score is the share of episodes solved times the fewest steps over the mean length of the solved: 1 is always "
     "solved in the fewest steps. Of a task with more seeds each weighs less, so that every task counts the same."
 )
 SOLVED = (
     "Over 1,000 episodes of the trained agent, acting as in training: the mean over seeds and its 95 % bootstrap "
-    "interval. *Solved*: at least 95 % in the median seed. *From step*: from which on, to the end of training, at "
-    "least 90 % of the last 100 episodes are solved; a seed that never gets there counts with all its steps. *Length "
-    "over the fewest*: an episode that is not solved counts with the time limit."
+    "interval. *Task solved*: at least 95 % of the episodes in the median seed. *Solved in training from*: the step "
+    "from which on, to the end, at least 90 % of the last 100 training episodes are solved; a seed that never gets "
+    "there counts with all its steps, also if it solves most of its final episodes. *Length over the fewest*: an "
+    "episode that is not solved counts with the time limit. α is each method's own; in [the reach](../reach.md) every "
+    "method has 0.02."
 )
 Draw = Callable[[StudyResults], dict[str, Any]]
 ON_ALL: dict[str, tuple[Draw, str]] = {
@@ -73,6 +79,7 @@ def page(summaries: Path, drawn: Collection[str]) -> str:
     claims = claims or arena_claims({}).decide({})  # where nothing is committed, no prediction is decided
     parts = (
         HEAD,
+        f"{arena_tables.explained()}\n\n{READ_FROM}",
         _so_far(results),
         _picture(drawn, "arena-found", ON_ALL["arena-found"][1]),
         "## Which method when\n",
@@ -91,7 +98,8 @@ def page(summaries: Path, drawn: Collection[str]) -> str:
 
 ALPHA = (
     "Mean share solved over training on DoorKey-8x8, seed 10, 2.5 million steps. The largest is taken, the smaller α "
-    "where two are within 0.01 of each other; D = 1 and D = 100, which are only swept, take that of D = 10 and D = 30."
+    "where two are within 0.01 of each other; D = 1 and D = 100, which are only swept, take that of D = 10 and D = 30. "
+    "Where the α that is taken is the smallest or the largest tried, one beyond it might be better."
 )
 TASKS = (
     "One seed without a bonus and one with the raw one, α = 0.02. f is the share of the last tenth of training's "
@@ -114,7 +122,7 @@ def _together(results: StudyResults, drawn: Collection[str]) -> str:
     shown = [_picture(drawn, name, words) for name, (_, words) in list(ON_ALL.items())[1:]]
     folded = f"<details><summary>Every pair of methods</summary>\n\n{arena_tables.pairs(results)}\n\n</details>"
     judged = folded if results.enough() else f"No pair is compared, because that needs {SEEDS} seeds of each method."
-    over = f"Over {', '.join(results.compared)}."
+    over = f"Tasks on which every method has run: {', '.join(results.compared)}."
     return "\n\n".join((f"## All tasks together\n\n{SCORE} {over}", *filter(None, shown), judged))
 
 

@@ -16,8 +16,30 @@ from payback_lab.report.charts.arena import name_of
 from payback_lab.report.markdown import rows
 from payback_lab.statistics import mean_estimate
 
-MEASURED = ("seeds", "episodes solved", "solved", "from step, M", "length over the fewest", "score")
+MEASURED = (
+    "seeds",
+    "episodes solved",
+    "task solved",
+    "solved in training from, M steps",
+    "length over the fewest",
+    "score",
+)
 NONE_YET = "No run of this part is in it yet."
+EXPLAINED = (
+    ("no bonus, raw bonus", "leaves F out; adds F"),
+    ("PIES, our reading of Behboudian 2022", "adds F with a weight that falls to 0 during training"),
+    ("phased-in repayment, ours", "goes over from the raw bonus to GRM with D = 30 during training"),
+    ("PBIM, GRM (Forbes 2024)", "lends F, which is repaid at the last step, or D steps later"),
+    ("ADOPS (Forbes 2025)", "changes F only where it would change which action is preferred, judged by two critics"),
+    ("ADOPES (Forbes 2025)", "goes over from the raw bonus to ADOPS during training"),
+    ("EIPO (Chen 2022)", "a policy for reward and F must be as good at the task as a second one for the reward alone"),
+    ("HEPO (Lee 2024)", "a policy for reward and F must be as good at the task as a second one for F alone"),
+)
+
+
+def explained() -> str:
+    """Say in a line each what the methods do with the bonus."""
+    return rows(("method", "what it does with the bonus F"), EXPLAINED)
 
 
 def made(results: StudyResults) -> str:
@@ -38,11 +60,10 @@ def alphas(results: StudyResults) -> str:
             continue
         chosen = results.alpha(method)
         cells = [f"{found[a]:.3f}" if a in found else "–" for a in ALPHAS]
-        # No bonus has no α: its run is written where it is kept.
-        cells = [
-            f"**{cell}**" if a == chosen and method != "none" else cell for a, cell in zip(ALPHAS, cells, strict=True)
-        ]
-        taken = "has none" if method == "none" else f"{chosen:g}" if chosen is not None else "open"
+        cells = [f"**{cell}**" if a == chosen else cell for a, cell in zip(ALPHAS, cells, strict=True)]
+        taken = f"{chosen:g}" if chosen is not None else "open"
+        if method == "none":  # its run is kept under some α, which does not matter to it
+            cells, taken = ["–"] * len(ALPHAS), f"has no α: {next(iter(found.values())):.3f}"
         lines.append((name_of(method), *cells, taken))
     return rows(("method", *(f"α = {a:g}" for a in ALPHAS), "taken"), lines) if lines else NONE_YET
 

@@ -29,11 +29,13 @@ def sentence(rows: list[Row]) -> str:
         raise UserError(f"The summary of reach lacks a method at {SIZE}×{SIZE}: run `payback-lab run reach`.")
     seeds = least_to_most([own[scheme].seeds for scheme in METHODS])
     raw, repaid = (f"{_solved(own[s])}, in {spread_said(own[s].over_optimum)}" for s in ("im", "grm-30"))
+    task = f"MiniGrid DoorKey {SIZE}×{SIZE}, PPO, the paper's bonus with its α = 0.02"
     return (
-        f"MiniGrid DoorKey {SIZE}×{SIZE}, PPO, the paper's bonus with its α = 0.02, {seeds} seeds each, 95 % intervals.\n"
+        f"{task}, {seeds} seeds each, 95 % intervals.\n"
         f"Trained without a bonus, agents solve {_solved(own['none'])} of their episodes;\n"
         f"with the raw bonus {raw} times the fewest steps possible;\n"
-        f"with the same bonus as a loan (GRM, D = 30) {repaid} times the fewest steps."
+        f"with the same bonus as a loan (GRM, D = 30) {repaid} times the fewest steps.\n"
+        "An episode that is not solved counts with the time limit."
     )
 
 
@@ -43,8 +45,8 @@ def bonuses_sentence(summary: Summary) -> str:
     raw, repaid, none = (_seeds(own[scheme]) for scheme in QUOTED)
     bonuses = len({group.setting for group in summary.groups})
     return (
-        f"MiniGrid DoorKey 6×6, PPO of Stable-Baselines3, {bonuses} bonuses with their defaults. Paid raw, {raw} runs\n"
-        f"learn the task; as a loan (GRM, D = 30), {repaid}; without a bonus, {none}: "
+        f"MiniGrid DoorKey 6×6, which PPO of Stable-Baselines3 learns without a bonus ({none} runs), with {bonuses}\n"
+        f"bonuses of their default size. Paid raw, {raw} runs learn it; as loans (GRM, D = 30), {repaid}:\n"
         "[table and picture](docs/results/curiosity.md)."
     )
 

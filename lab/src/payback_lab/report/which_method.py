@@ -138,7 +138,8 @@ def sensitive_to_alpha(results: StudyResults) -> str:
         return _unknown("How much α matters", "too few of the tuning runs are in")
     order = sorted(ranges, key=lambda method: ranges[method])
     said = [f"{name_of(method)} ({ranges[method]:.2f})" for method in (order[0], order[-1])]
-    return f"**How much α matters**, range of the mean share solved over α: least for {said[0]}, most for {said[1]}."
+    spread = "range of the mean share solved over α, one seed on DoorKey-8x8"
+    return f"**How much α matters**, {spread}: least for {said[0]}, most for {said[1]}."
 
 
 def _solved_where(results: StudyResults, method: str, heading: str) -> str:

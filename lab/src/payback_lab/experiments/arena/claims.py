@@ -95,7 +95,12 @@ def _on_doorkey(cells: _Cells) -> list[Sentence]:
     raw, none, pbim = (cells.at(DOORKEY, method) for method in ("im", "none", "pbim"))
     found_note = f"{NEAR} Found: in the median seed at least half of the episodes reach the goal."
     return [
-        _asked(f"No bonus does not solve {DOORKEY}.", (none,), solved(SHARE, none, expected=False), SOLVED),
+        _asked(
+            f"Training without a bonus does not solve {DOORKEY}.",
+            (none,),
+            solved(SHARE, none, expected=False),
+            SOLVED,
+        ),
         _asked(
             f"The raw bonus finds the goal of {DOORKEY} but ends more than {FAR} times the fewest steps from it.",
             (raw,),

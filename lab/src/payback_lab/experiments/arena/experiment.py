@@ -29,8 +29,8 @@ from payback_lab.user_error import UserError
 
 NOTES = (
     "Not in the paper. The tasks are the `minigrid` package's, its own layouts and time limits; the reward is 1 for "
-    "success. The bonus is α over the number of visits to a place in this episode, or RND where a setting says so. A place "
-    "is (x, y, carrying something), with the noisy TV also the colour it shows.",
+    "success. The bonus is α over the number of visits to a place in this episode, or RND where a setting says so. A "
+    "place is (x, y, carrying something), with the noisy TV also the colour it shows.",
     "One PPO with one trunk for all methods, and as many policies and critics as a method asks; the steps of all "
     "policies count. What each method is taken to be stands in `lab/src/payback_lab/learners/arena/`.",
     "A seed solves the task if there is a step from which on, to the end of training, at least 90 % of the last 100 "

@@ -7,14 +7,14 @@ import numpy as np
 
 from payback_lab.claims.claim import Verdict
 from payback_lab.claims.evidence import Cell, Evidence, Measure
-from payback_lab.claims.sentence import Decision, rule
+from payback_lab.claims.sentence import FEWEST, Decision, rule
 from payback_lab.claims.verdicts import all_of, holds_if, positive
 from payback_lab.claims.wording import said
 from payback_lab.experiments.arena.finished import Figures
 from payback_lab.experiments.arena.measures import is_solved, over_fewest, scores, shares, solved_steps
 from payback_lab.experiments.arena.setting import parse_setting
 from payback_lab.over_tasks import probability_of_improvement
-from payback_lab.statistics import bootstrap_interval
+from payback_lab.statistics import Estimate, bootstrap_interval
 
 FOUND = 0.5
 """The goal is found if the median seed reaches it in at least this share of its episodes."""
@@ -63,8 +63,8 @@ def not_told_apart(evidence: Evidence, measure: Measure, cells: Sequence[Cell]) 
     """Decide whether no interval of the probability of improvement between two of some cells leaves out one half."""
     texts, apart = [said(evidence, measure, cells)], False
     for one, other in combinations(cells, 2):
-        chance = probability_of_improvement([evidence.values(one, measure)], [evidence.values(other, measure)])
-        texts.append(f"{one[1]} over {other[1]} {chance.said('.2f')}")
+        text, chance = _improvement(evidence, measure, [one], [other])
+        texts.append(text)
         apart |= chance.low > 0.5 or chance.high < 0.5
     return "; ".join(texts), holds_if(not apart)
 
@@ -74,14 +74,24 @@ def lies_between(
     evidence: Evidence, measure: Measure, low: Sequence[Cell], middle: Sequence[Cell], high: Sequence[Cell]
 ) -> Decision:
     """Decide whether one method is better than a second and a third better than it, over all tasks together."""
-    values = [[evidence.values(cell, measure) for cell in cells] for cells in (low, middle, high)]
     verdicts: list[Verdict] = []
     texts = []
-    for (worse, better), (first, second) in zip(((0, 1), (1, 2)), ((low, middle), (middle, high)), strict=True):
-        chance = probability_of_improvement(values[better], values[worse])
-        texts.append(f"{second[0][1]} over {first[0][1]} {chance.said('.2f')}")
+    for better, worse in ((middle, low), (high, middle)):
+        text, chance = _improvement(evidence, measure, better, worse)
+        texts.append(text)
         verdicts.append("holds" if chance.low > 0.5 else "does not hold" if chance.high < 0.5 else "undecided")
     return f"probability of improvement: {'; '.join(texts)}", all_of(verdicts)
+
+
+def _improvement(
+    evidence: Evidence, measure: Measure, better: Sequence[Cell], worse: Sequence[Cell]
+) -> tuple[str, Estimate]:
+    """Compare two methods over tasks; say nothing of an interval that stands on fewer than three seeds of a task."""
+    values = [[evidence.values(cell, measure) for cell in cells] for cells in (better, worse)]
+    chance = probability_of_improvement(*values)
+    enough = all(len(own) >= FEWEST for method in values for own in method)
+    told = chance.said(".2f") if enough else f"not compared, fewer than {FEWEST} seeds"
+    return f"{better[0][1]} over {worse[0][1]} {told}", chance
 
 
 @rule

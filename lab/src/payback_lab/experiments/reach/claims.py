@@ -45,7 +45,7 @@ def predicted(size: int, scheme: str, expected: bool) -> Sentence:
 
 
 def _named(scheme: str) -> str:
-    return {"none": "No bonus", "im": "The raw bonus"}.get(scheme, title(scheme))
+    return {"none": "Training without a bonus", "im": "The raw bonus"}.get(scheme, title(scheme))
 
 
 CLAIMS = Claims(
