@@ -9,7 +9,6 @@ from payback_lab import statistics
 from payback_lab.claims import comparison
 from payback_lab.over_tasks import (
     interquartile_mean,
-    mean_over_tasks,
     performance_profile,
     probability_of_improvement,
 )
@@ -88,9 +87,3 @@ def test_always_better_and_exactly_alike() -> None:
     assert (alike.value, alike.low, alike.high) == (0.5, 0.5, 0.5)
     with pytest.raises(ValueError, match="compared task by task"):
         probability_of_improvement([np.ones(3)], [])
-
-
-def test_the_mean_over_tasks() -> None:
-    found = mean_over_tasks([np.array([0.0, 1.0]), np.array([10.0, 10.0, 10.0])])
-    assert found.value == 5.25
-    assert (found.low, found.high) == (5.0, 5.5)

@@ -26,15 +26,6 @@ def interquartile_mean(tasks: Tasks) -> Estimate:
     return _estimate(tasks, _middle_half)
 
 
-def mean_over_tasks(tasks: Tasks) -> Estimate:
-    """Return the mean over tasks of the mean over seeds.
-
-    >>> mean_over_tasks([np.array([0.0, 1.0]), np.array([2.5])]).value
-    1.5
-    """
-    return _estimate(tasks, lambda draws: np.mean([draw.mean(axis=1) for draw in draws], axis=0))
-
-
 def performance_profile(tasks: Tasks, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the share of runs whose score is above each threshold, and its interval, point by point.
 

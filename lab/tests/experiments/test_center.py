@@ -78,7 +78,13 @@ def told(steps: dict[str, float | None]) -> list[str]:
 
 @pytest.mark.parametrize(
     ("recent", "cumulative", "verdict"),
-    [(0.5, 0.8, "holds"), (0.8, 0.5, "does not hold"), (0.5, 0.5005, "undecided"), (None, 0.5, "does not hold")],
+    [
+        (0.5, 0.8, "holds"),
+        (0.8, 0.5, "does not hold"),
+        (0.5, 0.5005, "undecided"),
+        (None, 0.5, "does not hold"),
+        (None, None, "undecided"),
+    ],
 )
 def test_the_two_means_are_compared_cell_by_cell(recent, cumulative, verdict):
     assert told({"center": cumulative, "center+recent-mean": recent}) == [verdict] * 4

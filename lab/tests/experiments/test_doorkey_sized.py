@@ -53,6 +53,15 @@ def test_the_delay_study_has_26_cells_whose_config_is_that_of_their_name():
         assert (config.shaping_gamma, config.total_steps) == (gamma, 3_000_320)
 
 
+def test_a_scheme_outside_the_plan_is_run_at_every_planned_setting():
+    runs = plan("reach", schemes=("grm-20", "grm-30"), seeds=1)
+    assert {r.setting for r in runs if r.scheme == "grm-20"} == {cell.setting for cell in reach.CELLS}
+    assert len([r for r in runs if r.scheme == "grm-30"]) == 7
+    assert [r.scheme for r in plan("reach", schemes=("grm-20",), settings=("s9-a0.02-g0.995-l0.95",), seeds=1)] == [
+        "grm-20"
+    ]
+
+
 def test_what_is_named_is_run_at_each_other_and_first_seed_counts_on():
     runs = plan("reach", schemes=("grm-20", "none"), settings=("s9-a0.020-g0.99-l1.0",), seeds=2, first_seed=3)
     cell = "reach/s9-a0.02-g0.99-l1"

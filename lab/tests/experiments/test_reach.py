@@ -47,7 +47,7 @@ def test_the_prediction_is_told_back():
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({("none", 11)}, "No bonus does not reach DoorKey 11×11."),
+        ({("none", 11)}, "Training without a bonus does not reach DoorKey 11×11."),
         ({("im", 13)}, "The raw bonus does not reach DoorKey 13×13."),
         ({("grm-30", 13)}, "GRM D = 30 reaches DoorKey 13×13."),
         ({("grm-30", 16)}, "GRM D = 30 does not reach DoorKey 16×16."),
@@ -69,21 +69,28 @@ def test_two_seeds_decide_nothing_and_neither_do_runs_that_were_cut_short():
 
 def test_a_method_must_both_solve_and_be_short():
     figures = {"sampled_solved": 1.0, "sampled_length": 60.0, "settled_step": 700_000}
-    runs = [{"scheme": "im", "seed": k, **figures} for k in range(3)]
+    runs = [{"scheme": "im", "seed": k, "trained_steps": 6_000_640, **figures} for k in range(3)]
     assert row(11, "im", runs).reaches is True
     assert row(11, "im", [{**r, "sampled_length": 200.0} for r in runs]).reaches is False
     assert row(11, "im", [{**r, "sampled_solved": 0.94} for r in runs]).reaches is False
     # The median decides: one seed of three may fail.
     assert row(11, "im", [*runs[:2], {**runs[2], "sampled_solved": 0.0, "sampled_length": 1210.0}]).reaches is True
     assert row(11, "im", runs[:2]).reaches is None
+    assert row(11, "im", [*runs[:2], {**runs[2], "trained_steps": 2048}]).reaches is None
 
 
 def test_a_row_sets_the_length_beside_the_optimum_and_says_who_never_settled():
     runs = [
-        {"scheme": "none", "sampled_solved": 0.5 * k, "sampled_length": 23.221 * (1 + k), "settled_step": at}
+        {
+            "scheme": "none",
+            "sampled_solved": 0.5 * k,
+            "sampled_length": 23.221 * (1 + k),
+            "settled_step": at,
+            "trained_steps": 6_000_640,
+        }
         for k, at in enumerate((None, 500_000, 700_000))
     ]
-    (found,) = rows([(setting(11), runs)])
+    (found,) = rows([(setting(11), runs), ("s11-a0.02-g0.995-l0.8", runs)])
     assert found.over_optimum is not None
     assert found.over_optimum.value == pytest.approx(2)
     assert (found.settled.median, found.settled.reached, found.settled.of) == (600_000, 2, 3)

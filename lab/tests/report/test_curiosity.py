@@ -67,8 +67,11 @@ def test_the_page_says_what_is_gained_and_lost(tmp_path: Path) -> None:
         ("rnd", "none"): runs("none", SLOW, [10.0] * 8),
     }
     text = page(written(tmp_path, cells))
-    assert "**Over the raw bonus, `grm-30` gains something**: the steps until then." in text
-    assert "**Over no bonus, `grm-30` gains nothing that these seeds decide**, and loses: the final length." in text
+    assert "**Compared with the raw bonus, `grm-30` gains something**: the steps until then." in text
+    assert (
+        "**Compared with no bonus, `grm-30` gains nothing that these seeds decide**, and loses: the final length."
+        in text
+    )
 
 
 def test_few_seeds_decide_nothing(tmp_path: Path) -> None:

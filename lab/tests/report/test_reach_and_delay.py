@@ -84,8 +84,8 @@ def test_the_advice_is_what_was_measured(told):
     assert found == {0.95: "grm-30", 0.8: "grm-30", 0.99: "grm-100", 1.0: None}
 
 
-def means(*verdicts: str, note: str = "") -> list[Claim]:
-    return [Claim("", "", "", "", verdict, note) for verdict in verdicts]  # pyright: ignore[reportArgumentType]
+def means(*verdicts: str, lacking: bool = False) -> list[Claim]:
+    return [Claim("", "", "", "", verdict, lacking=lacking) for verdict in verdicts]  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def means(*verdicts: str, note: str = "") -> list[Claim]:
         (means("holds", "does not hold", *["undecided"] * 5), "neither is the better default"),
         (means(*["undecided"] * 7), "neither is the better default"),
         (means("holds"), "not all of the 7 cells have been run, and the default stays"),
-        (means("holds", *["undecided"] * 6, note="Too few seeds, 3 are needed."), "not all of the 7 cells"),
+        (means("holds", *["undecided"] * 6, lacking=True), "not all of the 7 cells"),
     ],
 )
 def test_the_default_mean_follows_the_committed_rule(claims, said: str):

@@ -49,6 +49,8 @@ class Claim:
     """The name of the question of ours it belongs to, e.g. "other-matchings"; None if the paper states it."""
     figures: tuple[Figure, ...] = ()
     """What was measured of each cell it is about; () where the rule has no measure of cells."""
+    lacking: bool = False
+    """Whether it is undecided because cells, seeds or training are lacking."""
 
     @property
     def plain(self) -> bool:
@@ -105,4 +107,4 @@ def stored_claim(claim: Claim) -> dict[str, Any]:
         {name: value for name, value in figure.items() if value is not None and (name, value) != ("never", 0)}
         for figure in stored["figures"]
     ]
-    return stored
+    return stored if claim.lacking else {name: value for name, value in stored.items() if name != "lacking"}

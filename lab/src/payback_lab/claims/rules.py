@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from payback_lab.claims.comparison import interval_of_gap, interval_of_ratio, welch
 from payback_lab.claims.evidence import Cell, Evidence, Measure, cells
 from payback_lab.claims.sentence import Decision, Rule, rule
-from payback_lab.claims.verdicts import all_of, in_range, not_negative, opposite_of, positive
+from payback_lab.claims.verdicts import all_of, holds_if, in_range, not_negative, opposite_of, positive
 from payback_lab.claims.wording import Pairs, ratio_with_interval, said, significance
 from payback_lab.statistics import bootstrap_interval
 
@@ -99,6 +99,14 @@ def if_all_reach(evidence: Evidence, measure: Measure, those: Sequence[Cell], pa
 
 
 @rule
+def if_told_apart(evidence: Evidence, measure: Measure, one: Cell, other: Cell, part: Rule) -> Decision:
+    """Leave a comparison open whose cells are equal in every seed, as where no seed gets there."""
+    here, verdict = part(evidence)
+    values = {float(value) for cell in (one, other) for value in evidence.values(cell, measure)}
+    return here, verdict if len(values) > 1 else "undecided"
+
+
+@rule
 def both(evidence: Evidence, *parts: Rule) -> Decision:
     """Decide a sentence of several parts."""
     decisions = [part(evidence) for part in parts]
@@ -115,6 +123,13 @@ def opposite(evidence: Evidence, part: Rule) -> Decision:
     """Decide the contrary of a sentence."""
     here, verdict = part(evidence)
     return here, opposite_of(verdict)
+
+
+@rule
+def not_shown(evidence: Evidence, part: Rule) -> Decision:
+    """Decide that something is not so: holds unless it is shown to be, because seeds cannot show that two are alike."""
+    here, verdict = part(evidence)
+    return here, holds_if(verdict != "holds")
 
 
 def _at_most(evidence: Evidence, measure: Measure, ones: Sequence[Cell], others: Sequence[Cell], factor: float):

@@ -165,6 +165,7 @@ class Claims:
             "undecided" if lacking else verdict,
             " ".join(filter(None, (said, sentence.note, _untouched(borrowed)))),
             figures=() if missing else figures_of(evidence, measures_of(sentence.rule), sentence.needs),
+            lacking=bool(lacking),
             **label,
         )
 

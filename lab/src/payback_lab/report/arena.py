@@ -4,10 +4,11 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
-from payback_lab.experiments.arena.chosen import SEEDS
+from payback_lab.experiments.arena.chosen import FIRST, SEEDS
 from payback_lab.experiments.arena.claims import arena_claims
 from payback_lab.experiments.arena.experiment import EXPERIMENT
 from payback_lab.experiments.arena.results import StudyResults, study_results
+from payback_lab.experiments.arena.study import RND_METHODS
 from payback_lab.report import arena_tables, which_method
 from payback_lab.report.charts import arena as charts
 from payback_lab.report.charts import arena_by_task as by_task
@@ -66,7 +67,7 @@ def figures(summaries: Path) -> dict[str, str]:
         drawn["arena-length"] = by_task.length_figure
     if by_task.limit_points(results):
         drawn["arena-limit"] = by_task.limit_figure
-    if arena_tables.rnd_table(results) != arena_tables.NONE_YET:
+    if any(results.runs(task, method, bonus="rnd") for task in FIRST for method in RND_METHODS):
         drawn["arena-rnd"] = by_task.rnd_figure
     return {name: as_svg(draw(results)) for name, draw in drawn.items()}
 
@@ -97,7 +98,8 @@ def page(summaries: Path, drawn: Collection[str]) -> str:
 
 
 ALPHA = (
-    "Mean share solved over training on DoorKey-8x8, seed 10, 2.5 million steps. The largest is taken, the smaller α "
+    "Mean share solved over training on DoorKey-8x8, seed 10, 2.5 million steps: the mean over all updates in which an "
+    "episode of the agent ended. The largest is taken, the smaller α "
     "where two are within 0.01 of each other; D = 1 and D = 100, which are only swept, take that of D = 10 and D = 30. "
     "Where the α that is taken is the smallest or the largest tried, one beyond it might be better."
 )

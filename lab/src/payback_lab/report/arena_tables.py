@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from payback_lab.experiments.arena.chosen import ALPHAS, CANDIDATES, FIRST, chosen_tasks, tuning_shares
+from payback_lab.experiments.arena.chosen import ALPHAS, CANDIDATES, FIRST, SEEDS, chosen_tasks, tuning_shares
 from payback_lab.experiments.arena.config import METHODS
 from payback_lab.experiments.arena.fewest import FEWEST, LIMITS
 from payback_lab.experiments.arena.finished import Figures
@@ -148,7 +148,7 @@ def measured(task: str, runs: Sequence[Figures]) -> tuple[str, ...]:
     return (
         f"{len(runs)}",
         _mean(shares(runs) * 100, 0, "%"),
-        "too few seeds" if len(runs) < 3 else "yes" if is_solved(runs) else "no",
+        "too few seeds" if len(runs) < SEEDS else "yes" if is_solved(runs) else "no",
         f"{_mean(solved_steps(runs) / 1e6, 2)}{never}",
         _mean(over_fewest(task, runs), 1, "×"),
         _mean(scores(task, runs), 2),

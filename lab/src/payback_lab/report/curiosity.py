@@ -85,12 +85,14 @@ def _verdict(pairs: Mapping[tuple[str, str], Compared]) -> str:
     for other, name in (("im", "the raw bonus"), ("none", "no bonus")):
         found = pairs.get(("grm-30", other))
         if found is None:
-            said.append(f"Whether `grm-30` gains something over {name} cannot be said of fewer than {FEW} seeds each.")
+            said.append(
+                f"Whether `grm-30` gains something compared with {name} cannot be said of fewer than {FEW} seeds each."
+            )
         elif found.gains:
-            said.append(f"**Over {name}, `grm-30` gains something**: {_which(found, 'better')}.")
+            said.append(f"**Compared with {name}, `grm-30` gains something**: {_which(found, 'better')}.")
         else:
             worse = f", and loses: {_which(found, 'worse')}" if "worse" in found.each else ""
-            said.append(f"**Over {name}, `grm-30` gains nothing that these seeds decide**{worse}.")
+            said.append(f"**Compared with {name}, `grm-30` gains nothing that these seeds decide**{worse}.")
     return " ".join(said)
 
 
@@ -113,7 +115,7 @@ def _others(cells: Cells) -> str:
     steps = gap([(steps_until(cells[b, "grm-30"]), steps_until(cells[b, "im"])) for b in there])
     final = gap([(lengths(cells[b, "grm-30"]), lengths(cells[b, "im"])) for b in there])
     text = (
-        f"Three seeds decide nothing of one bonus. Over {len(there)} together, `grm-30` minus raw is "
+        f"Three seeds are too few to judge a single bonus. Over {len(there)} together, `grm-30` minus raw is "
         f"{steps.said('.0f', per=1000)} thousand steps until solved and {final.said('.1f')} steps of final length."
     )
     return f"## The other bonuses\n\n{text}\n\n{table}\n"

@@ -109,7 +109,7 @@ def default_mean(claims: Sequence[Claim]) -> str:
         return "Nothing has been run yet: the default stays the cumulative mean."
     sooner, later = found.count("holds"), found.count("does not hold")
     count = f"Of {len(found)} cells a recent mean is sooner in {sooner} and later in {later}"
-    if any("not run" in claim.here or "Too few" in claim.note for claim in claims) or len(found) < CELLS:
+    if any(claim.lacking for claim in claims) or len(found) < CELLS:
         return f"{count}, so far: not all of the {CELLS} cells have been run, and the default stays."
     if sooner and not later:
         return f"{count}: **a recent mean is the better default**."

@@ -1,6 +1,6 @@
 """ "Which method when": ten lines from the evidence of the arena, or what is not known yet."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -39,16 +39,18 @@ def best_overall(results: StudyResults) -> str:
     if not results.enough():
         return _unknown("Over all tasks", f"a comparison needs {SEEDS} seeds of every method on a task")
     best = next(iter(results.overall))
-    alike = [m for m in METHODS if m != best and not results.is_better(best, m)]
-    also = (
-        f"; no interval tells it from {', '.join(map(name_of, alike))}" if alike else ", better than every other method"
-    )
+    told = {m: results.improvement(best, m) for m in METHODS if m != best}
+    alike = [m for m, chance in told.items() if chance.low <= 0.5 <= chance.high]
+    above = [m for m, chance in told.items() if chance.high < 0.5]
+    parts = (("no interval tells it from", alike), ("by the probability of improvement it is worse than", above))
+    also = "; ".join(f"{words} {', '.join(map(name_of, those))}" for words, those in parts if those)
+    also = f"; {also}" if also else ", better than every other method"
     span = results.overall[best].said(".2f")
     return f"**Over all {len(results.compared)} tasks**: {name_of(best)}, interquartile mean score {span}{also}."
 
 
 def where_grm_is_best(results: StudyResults) -> str:
-    """Name the tasks on which no method is told to be better than GRM."""
+    """Name the tasks on which GRM, with one D or the other, has the best mean score."""
     tasks = _known_tasks(results)
     if not tasks:
         return _unknown("Where GRM is the best choice", "no task has three seeds of every method")
@@ -66,9 +68,9 @@ def where_grm_is_not(results: StudyResults) -> str:
     for task in tasks:
         best = _best(results, task)
         if best not in GRM:
-            sure = results.is_better(best, OURS, [task])
-            how = "better than" if sure else "which no interval tells from"
-            said.append(f"{task} ({name_of(best)}, {how} {name_of(OURS)})")
+            ours = _best(results, task, GRM)
+            how = "better than" if results.is_better(best, ours, [task]) else "which no interval tells from"
+            said.append(f"{task} ({name_of(best)}, {how} {name_of(ours)})")
     return f"**Where another method has**: {'; '.join(said) or 'on none of these tasks'}."
 
 
@@ -158,8 +160,8 @@ def _known_tasks(results: StudyResults) -> list[str]:
     return [task for task in results.compared if results.enough([task])]
 
 
-def _best(results: StudyResults, task: str) -> str:
-    return max(METHODS, key=lambda method: float(results.scores(method, [task])[0].mean()))
+def _best(results: StudyResults, task: str, methods: Sequence[str] = METHODS) -> str:
+    return max(methods, key=lambda method: float(results.scores(method, [task])[0].mean()))
 
 
 def _unknown(heading: str, why: str) -> str:

@@ -11,6 +11,7 @@ from payback_lab.learners.arena import adops, eipo, estimates, hepo
 from payback_lab.learners.arena.config import ArenaPPO
 from payback_lab.learners.arena.named import method_of
 from payback_lab.learners.arena.rollout import Collected
+from payback_lab.learners.arena.train import agents_own
 from payback_lab.learners.ppo.rollout import Events
 from payback_lab.learners.ppo.update import Rollout
 
@@ -133,9 +134,11 @@ def check_eipo() -> None:
 def check_eipo_stage() -> None:
     """A stage ends when the mean of its U, not centred, is not above that of the rollout before."""
     made, after = rollout(3), jax.jit(method_of("eipo", CONFIG).after)
-    means = after(stage(eipo.MAX), stage(eipo.MAX), made).last
+    reward, bonus = np.asarray(made.reward), np.asarray(made.events.bonus)
+    extrinsic, intrinsic, task = loops(made, reward, 0), loops(made, bonus, 1), loops(made, reward, 2)
+    means = ((reward + bonus + 0.7 * task).mean(), ((0.7 - 1) * reward - bonus + extrinsic + intrinsic).mean())
     for which in (eipo.MAX, eipo.MIN):
-        for last, ends in ((means[which] - 0.01, False), (means[which], True), (means[which] + 0.01, True)):
+        for last, ends in ((means[which] - 0.01, False), (means[which] + 0.01, True)):
             before = stage(which)._replace(last=jnp.zeros(2).at[which].set(last))
             assert int(after(before, before, made).stage) == (1 - which if ends else which)
 
@@ -186,6 +189,16 @@ def check_hepo_multiplier() -> None:
     assert after(state, state._replace(multiplier=jnp.float32(-5)), made).multiplier == 0
 
 
+def test_the_record_counts_the_episodes_of_the_agent_alone() -> None:
+    made = rollout(4, acting=(0, 0, 1, 1))
+    made = made._replace(events=made.events._replace(done=made.events.done > 0, truncated=made.events.done > 0))
+    own = agents_own(made)
+    for kept, all_of_them in ((own.done, made.events.done), (own.truncated, made.events.truncated)):
+        np.testing.assert_array_equal(kept[:, :2], all_of_them[:, :2])
+        assert all_of_them[:, 2:].any()
+        assert not kept[:, 2:].any()
+
+
 CHECKS = [
     check_one_critic,
     check_adops,
@@ -223,7 +236,8 @@ def without_centring(config, state, z, made):
 def after_centring(config, before, state, made):
     found = eipo.utilities(config, before.multiplier, made)
     means = jnp.stack([(u - u.mean()).mean() for u in (found.of_max, found.of_min)])
-    return state._replace(stage=jnp.where(means[state.stage] <= state.last[state.stage], 1 - state.stage, state.stage))
+    ends = means[state.stage] <= state.last[state.stage]
+    return state._replace(stage=jnp.where(ends, 1 - state.stage, state.stage), last=means)
 
 
 def released_sign(config, state, gain, is_last):

@@ -50,9 +50,9 @@ class StudyResults:
         return [] if alpha is None else seeds_of(self.finished, cell_of(task, alpha, bonus=bonus), method)
 
     def limited(self, limit: int, method: str) -> list[Figures]:
-        """Return the runs of the sweep of the time limit."""
+        """Return the runs of the sweep of the time limit: three seeds, also where the task's own limit has more."""
         alpha = self.alpha(method)
-        return [] if alpha is None else seeds_of(self.finished, limited(alpha, limit), method)
+        return [] if alpha is None else seeds_of(self.finished, limited(alpha, limit), method)[:SEEDS]
 
     @cached_property
     def compared(self) -> tuple[str, ...]:

@@ -7,9 +7,10 @@ import numpy as np
 
 from payback_lab.claims.claim import Verdict
 from payback_lab.claims.evidence import Cell, Evidence, Measure
-from payback_lab.claims.sentence import FEWEST, Decision, rule
+from payback_lab.claims.sentence import FEWEST, Decision, Rule, rule
 from payback_lab.claims.verdicts import all_of, holds_if, positive
 from payback_lab.claims.wording import said
+from payback_lab.experiments.arena.chosen import SEEDS
 from payback_lab.experiments.arena.finished import Figures
 from payback_lab.experiments.arena.measures import is_solved, over_fewest, scores, shares, solved_steps
 from payback_lab.experiments.arena.setting import parse_setting
@@ -49,6 +50,14 @@ def solved(evidence: Evidence, measure: Measure, cell: Cell, expected: bool) -> 
 def found(evidence: Evidence, measure: Measure, cell: Cell) -> Decision:
     """Decide whether a method's median seed finds the goal."""
     return said(evidence, measure, [cell]), holds_if(np.median(evidence.values(cell, measure)) >= FOUND)
+
+
+@rule
+def if_found(evidence: Evidence, measure: Measure, those: Sequence[Cell], part: Rule) -> Decision:
+    """Leave a sentence about lengths open if none of these cells finds the goal, because all have the time limit's."""
+    here, verdict = part(evidence)
+    there = any(np.median(evidence.values(cell, measure)) >= FOUND for cell in those)
+    return f"{said(evidence, measure, those)}. {here}", verdict if there else "undecided"
 
 
 @rule
@@ -99,7 +108,7 @@ def long_episodes_fail(
     evidence: Evidence, measure: Measure, own: Sequence[Cell], longest: Sequence[Cell], expected: bool
 ) -> Decision:
     """Decide whether at the longest limit no D is solved while at the task's own some D is."""
-    at_own, at_longest = (any(is_solved(runs_of(evidence, cell)) for cell in cells) for cells in (own, longest))
+    at_own, at_longest = (any(is_solved(runs_of(evidence, cell)[:SEEDS]) for cell in cells) for cells in (own, longest))
     return said(evidence, measure, (*own, *longest)), holds_if((at_own and not at_longest) == expected)
 
 
@@ -109,7 +118,8 @@ def smaller_delay_helps(
 ) -> Decision:
     """Decide whether the best mean score at the longest limit belongs to a smaller D than at the task's own."""
     best = [
-        max(cells, key=lambda delay: float(evidence.values(cells[delay], measure).mean())) for cells in (own, longest)
+        max(cells, key=lambda delay: float(evidence.values(cells[delay], measure)[:SEEDS].mean()))
+        for cells in (own, longest)
     ]
     here = said(evidence, measure, (*own.values(), *longest.values()))
     return f"best D {best[0]}, at the longest limit {best[1]} ({here})", holds_if((best[1] < best[0]) == expected)

@@ -18,6 +18,8 @@ from payback_lab.learners.arena.config import refuse_schedule
 from payback_lab.user_error import UserError
 
 GAMMA = 0.995
+LONGEST = 2**31 - 1
+"""The longest time limit: steps are counted in int32."""
 NUMBER = r"-?\d+(?:\.\d+)?"
 NAMES = {"a": "α", "g": "γ", "t": "the time limit", "z": "ζ", "r": "the bonus"}
 FORM = "write task, α and γ like DoorKey-11x11_a0.02_g0.995, then _t400 for a time limit, _rnd, _z0.2-0.5 for ζ"
@@ -75,6 +77,8 @@ def parse_setting(name: str) -> Setting:
     limit = int(found["t"]) if "t" in found else None
     if limit is not None and limit < 1:
         raise UserError(f"The time limit is {limit} steps in {name}: an episode has at least one step.")
+    if limit is not None and limit > LONGEST:
+        raise UserError(f"The time limit is {limit:,} steps in {name}: at most {LONGEST:,} can be counted.")
     return Setting(task, alpha, gamma, limit, "rnd" if "r" in found else "counts", _schedule(found.get("z"), name))
 
 

@@ -1,6 +1,6 @@
 """Whether GRM learns DoorKey sooner with a recent mean than with one over all of training."""
 
-from payback_lab.claims.rules import lower_tested
+from payback_lab.claims.rules import if_told_apart, lower_tested
 from payback_lab.claims.sentence import Claims, Sentence, of_ablation
 from payback_lab.experiments.center.config import SCHEMES, SIZES, setting
 from payback_lab.experiments.doorkey.measures import SETTLED, TESTED
@@ -18,7 +18,7 @@ def sooner(size: int, scheme: str) -> Sentence:
         "ours",
         f"On DoorKey {size}×{size} {title(scheme)} is sooner with a recent mean than with the mean of all training.",
         (recent, cumulative),
-        lower_tested(SETTLED, [recent], [cumulative]),
+        if_told_apart(SETTLED, recent, cumulative, lower_tested(SETTLED, [recent], [cumulative])),
         f"Sooner: an earlier settled step; a seed that never settles counts with all steps of its training. {TESTED}",
     )
 

@@ -1,6 +1,6 @@
 """Whether a scheme learns the short cliff sooner with a recent mean than with one over all of training."""
 
-from payback_lab.claims.rules import lower_tested
+from payback_lab.claims.rules import if_told_apart, lower_tested
 from payback_lab.claims.sentence import Claims, Sentence, of_ablation
 from payback_lab.experiments.center_cliff.config import BASELINE, CUMULATIVE, SCHEMES
 from payback_lab.experiments.cliff.claims import WHEN_CONVERGED
@@ -18,7 +18,7 @@ def sooner(scheme: str) -> Sentence:
         "ours",
         f"On the short cliff {title(scheme)} is sooner with a recent mean than with the mean of all training.",
         (recent, cumulative, ("", BASELINE)),
-        lower_tested(CONVERGED, [recent], [cumulative]),
+        if_told_apart(CONVERGED, recent, cumulative, lower_tested(CONVERGED, [recent], [cumulative])),
         f"Sooner: converges at an earlier episode. {WHEN_CONVERGED} {TESTED}",
     )
 

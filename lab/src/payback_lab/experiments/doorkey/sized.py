@@ -65,13 +65,18 @@ class SizedDoorKey(DoorKeyRuns):
         ]
 
     def _chosen(self, asked: Asked) -> list[tuple[str, str]]:
-        """Pair the named schemes with the named settings; where one kind is not named, as the plan pairs them."""
+        """Pair the named schemes with the named settings; where one kind is not named, as the plan pairs them.
+
+        A scheme or a setting that the plan does not have is paired with all that it has of the other kind.
+        """
         names = [named_setting(setting) for setting in asked.settings or self.settings]
         if asked.schemes and asked.settings:
             return list(product(names, asked.schemes))
         schemes = asked.schemes or self.schemes(None)
         kept = [(c.setting, c.scheme) for c in self.cells if c.setting in names and c.scheme in schemes]
-        return kept + list(product(sorted({*names} - {*self.settings}), self.schemes(None)))
+        new_settings = [name for name in names if name not in self.settings]
+        new_schemes = [scheme for scheme in schemes if scheme not in self.schemes(None)]
+        return [*kept, *product(new_settings, schemes), *product(names, new_schemes)]
 
     def _config(self, setting: str, steps: int | None, ablation: str | None) -> DoorKeyConfig:
         size, alpha, gamma, lam = parse_sized_setting(setting)

@@ -10,6 +10,7 @@ from payback_lab.claims.sentence import FEWEST
 from payback_lab.experiments.doorkey.figures import short
 from payback_lab.experiments.doorkey.sized import parse_sized_setting
 from payback_lab.experiments.doorkey.table import Reached, figures, reached, spread
+from payback_lab.experiments.reach.config import setting, steps
 from payback_lab.statistics import Estimate
 
 OPTIMUM: Mapping[int, float] = {
@@ -40,7 +41,7 @@ class Row:
     over_optimum: Estimate | None
     """Mean length of these episodes over the fewest steps possible; one that is not solved counts with the limit."""
     reaches: bool | None
-    """Whether the method reaches this size (`reaches_size`); None with fewer than three seeds."""
+    """Whether the method reaches this size (`reaches_size`); None with fewer than three seeds, or shorter training."""
 
 
 def reaches_size(solved: np.ndarray, length: np.ndarray, size: int) -> bool:
@@ -55,6 +56,7 @@ def reaches_size(solved: np.ndarray, length: np.ndarray, size: int) -> bool:
 def row(size: int, scheme: str, runs: Sequence[Mapping[str, Any]]) -> Row:
     """Sum the runs of one cell up."""
     solved, length = figures(runs, "sampled_solved"), figures(runs, "sampled_length")
+    enough = len(runs) >= FEWEST and all(run["trained_steps"] >= steps(size) for run in runs)
     return Row(
         size,
         scheme,
@@ -62,15 +64,18 @@ def row(size: int, scheme: str, runs: Sequence[Mapping[str, Any]]) -> Row:
         solved=spread(solved),
         settled=reached(runs, "settled_step"),
         over_optimum=spread(length / OPTIMUM[size]) if size in OPTIMUM else None,
-        reaches=reaches_size(solved, length, size) if len(runs) >= FEWEST else None,
+        reaches=reaches_size(solved, length, size) if enough else None,
     )
 
 
 def rows(groups: Sequence[tuple[str, Sequence[Mapping[str, Any]]]]) -> list[Row]:
-    """Make the rows from groups of runs by the name of their setting, the smallest grid first."""
+    """Make the rows from groups of runs by the name of their setting, the smallest grid first.
+
+    Another α, γ or λ than the plan's is another experiment, and is left out.
+    """
     found = []
-    for setting, runs in groups:
-        size = parse_sized_setting(setting)[0]
-        schemes = dict.fromkeys(run["scheme"] for run in runs)
+    for name, runs in groups:
+        size = parse_sized_setting(name)[0]
+        schemes = dict.fromkeys(run["scheme"] for run in runs if name == setting(size))
         found += [row(size, scheme, [run for run in runs if run["scheme"] == scheme]) for scheme in schemes]
     return sorted(found, key=lambda one: one.size)

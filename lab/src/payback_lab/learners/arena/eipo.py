@@ -1,6 +1,6 @@
 """EIPO (Chen et al. 2022): a policy π for R + F that must not be worse at the task than a policy π′ for R alone.
 
-    max_π J_{E+I}(π)  subject to  J_E(π) ≥ max_π′ J_E(π′),      with a multiplier α
+    max_π J_{E+I}(π)  subject to  J_E(π) = max_π′ J_E(π′),      with a multiplier α of either sign
 
 One trunk, two policies, three critics V_E^π, V_I^π, V_E^π′, and two stages:
 

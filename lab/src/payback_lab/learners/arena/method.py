@@ -1,4 +1,4 @@
-"""What a method consists of, and the methods by name."""
+"""What a method consists of; `named.py` has the methods by name."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

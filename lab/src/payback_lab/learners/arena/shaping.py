@@ -11,8 +11,8 @@ there and nothing is bootstrapped.
 
 Readings. PIES (Behboudian 2022) biases the choice of actions by a potential whose weight falls; here, as the arena
 compares bonuses, the weight of the bonus falls. Phased-in repayment is ours: GRM is the scheme `grm-30`, so F − F̄ is
-what is lent; from the first episode that begins at ζ = 1 the law is exact, and the bonus stays. ζ is constant within a
-rollout.
+what is lent; from the first episode that begins at ζ = 1 the law is exact, and the bonus stays. Unless told otherwise ζ
+rises from a quarter to five eighths of training, where it is 1; it is constant within a rollout.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from payback_lab.methods import PHASED, transform_of
 Weights = Callable[[jax.Array], tuple[jax.Array | float, jax.Array | float]]
 """ζ → the weights of F and of the transform of F."""
 
-FADING: dict[str, tuple[Weights, str | None]] = {
+PAID: dict[str, tuple[Weights, str | None]] = {
     "none": (lambda z: (0.0, 0.0), None),
     "im": (lambda z: (1.0, 0.0), None),
     "pies": (lambda z: (1 - z, 0.0), None),
@@ -42,7 +42,7 @@ FADING: dict[str, tuple[Weights, str | None]] = {
 
 def shaping_method(name: str, config: ArenaPPO) -> Method:
     """Return a method that pays R + F' to one policy and one critic."""
-    weights, scheme = FADING.get(name, (lambda z: (0.0, 1.0), name))
+    weights, scheme = PAID.get(name, (lambda z: (0.0, 1.0), name))
     fades = name in ("pies", "phased")
 
     def control(state: tuple[()], z: jax.Array) -> Control:

@@ -18,10 +18,10 @@ from payback_lab.learners.arena.bonus import Bonus
 from payback_lab.learners.arena.config import ArenaPPO
 from payback_lab.learners.arena.heads import initial_network, unflatten
 from payback_lab.learners.arena.method import Method
-from payback_lab.learners.arena.rollout import Actors, Setting, collect, initial_actors
+from payback_lab.learners.arena.rollout import Actors, Collected, Setting, collect, initial_actors
 from payback_lab.learners.arena.update import update
 from payback_lab.learners.ppo import train as paper
-from payback_lab.learners.ppo.rollout import Environment
+from payback_lab.learners.ppo.rollout import Environment, Events
 from payback_lab.learners.ppo.update import Learner, draw_orders, initial_learner
 
 
@@ -45,7 +45,7 @@ class Record(NamedTuple):
     steps: Any
     """Steps so far, all environments and policies together."""
     episodes: Any
-    """Episodes that ended in this update."""
+    """Episodes of the agent that ended in this update; those of a second policy do not count."""
     solved: Any
     """How many of them were solved."""
     length: Any
@@ -101,7 +101,7 @@ def make_train(config: ArenaPPO, method: Method, environment: Environment, bonus
         raw = jax.random.key_data(key) if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else key
         network, actors = jax.random.split(jax.random.wrap_key_data(raw))
         with warnings.catch_warnings():
-            # The time limit keeps episodes far below the length at which the interest overflows.
+            # At γ = 0.995 the time limits keep episodes below the length at which the interest overflows.
             warnings.simplefilter("ignore", payback.InterestWarning)
             started = initial_actors(setting, actors)
         learner = initial_learner(initial_network(method.heads, network))
@@ -121,17 +121,11 @@ def make_train(config: ArenaPPO, method: Method, environment: Environment, bonus
         orders = draw_orders(config, shuffle)
         learner, state = update(config, method, train.learner, train.state, collected, estimates, orders)
         state = method.after(train.state, state, collected)
-        lengths, told = paper.recorded(config, train, collected.events)  # pyright: ignore[reportArgumentType]
-        record = Record(
-            steps=told.steps,
-            episodes=told.episodes,
-            solved=told.episodes - told.truncated,
-            length=told.length_mean,
-            window_mean=told.window_mean,
-            reward=told.reward,
-            bonus=told.bonus,
+        events = agents_own(collected) if method.heads.policies > 1 else collected.events
+        lengths, told = paper.recorded(config, train, events)  # pyright: ignore[reportArgumentType]
+        record = _record(
+            told,
             shaped=estimates.paid.mean(),
-            residual=told.residual,
             zeta=zeta,
             multiplier=method.multiplier(state),
             second=collected.acting.mean(),
@@ -139,3 +133,27 @@ def make_train(config: ArenaPPO, method: Method, environment: Environment, bonus
         return Train(train.key, train.updates + 1, learner, actors, lengths, state), record
 
     return Trainer(init, update_once)
+
+
+def _record(told: paper.Record, **own: jax.Array) -> Record:
+    """Take from the paper's record what both learners tell."""
+    return Record(
+        steps=told.steps,
+        episodes=told.episodes,
+        solved=told.episodes - told.truncated,
+        length=told.length_mean,
+        window_mean=told.window_mean,
+        reward=told.reward,
+        bonus=told.bonus,
+        residual=told.residual,
+        **own,
+    )
+
+
+def agents_own(collected: Collected) -> Events:
+    """Return the events without the ends of episodes in which the second policy acts, because the agent is the first.
+
+    HEPO's second policy is paid for novelty alone: its episodes say nothing about the agent.
+    """
+    own, events = collected.acting == 0, collected.events
+    return events._replace(done=events.done & own, truncated=events.truncated & own)

@@ -1,9 +1,12 @@
 """The delay of the repayment on the first screen."""
 
+import numpy as np
+
 from payback_lab.experiments.delay.felt import NAMES
+from payback_lab.experiments.delay.ordering import learns, middle
 from payback_lab.methods import title
 from payback_lab.report.charts.which_delay import delay_points, panel
-from payback_lab.report.stories.figures import curves, mean, plain_groups, runs
+from payback_lab.report.stories.figures import curves, plain_groups, runs
 from payback_lab.report.story import Drawing, Story
 from payback_lab.report.summary import Group, Summary
 
@@ -17,13 +20,12 @@ def first(summary: Summary) -> Group | None:
 
 
 def learners(group: Group) -> dict[str, float]:
-    """Return the schemes of which every seed learns, with the mean step, the soonest first."""
+    """Return the schemes whose median seed learns, with its step, the soonest first."""
     found = {}
     for scheme in dict.fromkeys(run["scheme"] for run in group.runs):
-        own = runs([group], scheme)
-        step = mean(own, LEARNT)
-        if step is not None and all(run[LEARNT] is not None for run in own):
-            found[scheme] = step
+        steps = np.array([np.inf if run[LEARNT] is None else run[LEARNT] for run in runs([group], scheme)])
+        if learns(steps):
+            found[scheme] = float(middle(steps))
     return dict(sorted(found.items(), key=lambda entry: entry[1]))
 
 
@@ -34,16 +36,16 @@ def how_soon(summary: Summary) -> str | None:
     if group is None or not steps:
         return None
     said = [f"{title(scheme)} {step / 1e6:.2f} M" for scheme, step in steps.items()]
-    return f"Steps until episodes stay short at λ = {group.config['gae_lambda']:g}: {', '.join(said)}."
+    return f"Steps until episodes stay short at λ = {group.config['gae_lambda']:g}, medians: {', '.join(said)}."
 
 
 def who_does_not(summary: Summary) -> str | None:
-    """Say which matchings do not learn in every seed."""
+    """Say which matchings do not learn in their median seed."""
     group = first(summary)
     if group is None:
         return None
     late = [s for s in dict.fromkeys(run["scheme"] for run in group.runs) if s not in learners(group)]
-    return f"Not in every seed within {group.x[-1] / 1e6:.0f} M steps: {', '.join(map(title, late))}." if late else None
+    return f"Not within {group.x[-1] / 1e6:.0f} M steps: {', '.join(map(title, late))}." if late else None
 
 
 def how_many(summary: Summary) -> str:
@@ -60,7 +62,7 @@ def conclusion(summary: Summary) -> str | None:
         return None
     best = next(iter(steps))
     seeds = len(runs([group], best))
-    return f"The soonest so far is {title(best)} ({seeds} seed{'s' * (seeds != 1)}); too short a delay is not felt."
+    return f"The soonest is {title(best)} ({seeds} seed{'s' * (seeds != 1)})."
 
 
 def picture(summary: Summary) -> Drawing | None:

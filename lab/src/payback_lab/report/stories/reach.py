@@ -1,12 +1,12 @@
 """The reach of each method on the first screen."""
 
+from payback_lab.experiments.reach.config import METHODS
 from payback_lab.methods import title
 from payback_lab.report.charts.reach import NAMES, length_chart, reach_rows, solved_chart, speed_chart
 from payback_lab.report.stories.figures import curves, mean, plain_groups, runs, share
 from payback_lab.report.story import Drawing, Story
 from payback_lab.report.summary import Group, Summary
 
-METHODS = ("none", "im", "grm-30")
 LEARNT = "settled_step"
 FEW = 0.2
 """The share of seeds up to which a method is said to learn seldom."""
