@@ -34,8 +34,8 @@ def sentence(rows: list[Row]) -> str:
         f"{task}, {seeds} seeds each, 95 % intervals.\n"
         f"Trained without a bonus, agents solve {_solved(own['none'])} of their episodes;\n"
         f"with the raw bonus {raw} times the fewest steps possible;\n"
-        f"with the same bonus as a loan (GRM, D = 30) {repaid} times the fewest steps.\n"
-        "An episode that is not solved counts with the time limit."
+        f"with the same bonus as a loan (GRM, D = 30) {repaid} times the fewest steps. An\n"
+        "episode that is not solved counts with the time limit."
     )
 
 
@@ -45,9 +45,8 @@ def bonuses_sentence(summary: Summary) -> str:
     raw, repaid, none = (_seeds(own[scheme]) for scheme in QUOTED)
     bonuses = len({group.setting for group in summary.groups})
     return (
-        f"MiniGrid DoorKey 6×6, which PPO of Stable-Baselines3 learns without a bonus ({none} runs), with {bonuses}\n"
-        f"bonuses of their default size. Paid raw, {raw} runs learn it; as loans (GRM, D = 30), {repaid}:\n"
-        "[table and picture](docs/results/curiosity.md)."
+        f"MiniGrid DoorKey 6×6, which Stable-Baselines3 learns without a bonus ({none} runs), with {bonuses} bonuses of their\n"
+        f"default size: paid raw, {raw} runs learn it; as loans, {repaid} ([table](docs/results/curiosity.md))."
     )
 
 
