@@ -44,8 +44,9 @@ def bonuses_sentence(summary: Summary) -> str:
     own = {s: [run for group in summary.groups for run in group.runs if run["scheme"] == s] for s in QUOTED}
     raw, repaid, none = (_seeds(own[scheme]) for scheme in QUOTED)
     bonuses = len({group.setting for group in summary.groups})
+    task = f"MiniGrid DoorKey 6×6, which Stable-Baselines3 learns without a bonus ({none} runs)"
     return (
-        f"MiniGrid DoorKey 6×6, which Stable-Baselines3 learns without a bonus ({none} runs), with {bonuses} bonuses of their\n"
+        f"{task}, with {bonuses} bonuses of their\n"
         f"default size: paid raw, {raw} runs learn it; as loans, {repaid} ([table](docs/results/curiosity.md))."
     )
 
