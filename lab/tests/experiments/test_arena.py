@@ -67,6 +67,7 @@ def test_every_method_seed_by_seed() -> None:
         (("--settings", "DoorKey-8x8_a0.02_g0.99_g0.995"), "γ is given twice in the setting"),
         (("--settings", "DoorKey-8x8_a0.02_t0"), "The time limit is 0 steps in DoorKey-8x8_a0.02_t0: an episode has"),
         (("--settings", "DoorKey-8x8_a0.02_t-5"), "The time limit is -5 steps"),
+        (("--settings", "DoorKey-8x8_a0.02_t3000000000"), "The time limit is 3,000,000,000 steps"),
         (("--settings", "DoorKey-8x8_a0.02_z0.2-1.5"), "ζ rises from 0.2 to 1.5 of the training; give two shares"),
         (("--settings", "DoorKey-8x8_a0.02_z0.6-0.5"), "ζ rises from 0.6 to 0.5"),
         (("--settings", "DoorKey-8x8_a0.02_l0.9"), '"l0.9" is not understood in the setting'),

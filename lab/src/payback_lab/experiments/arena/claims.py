@@ -168,7 +168,8 @@ def _noisy(cells: _Cells) -> list[Sentence]:
         farther = lower(OVER, [plain], [noisy])
         sentence = f"{words} from the fewest steps with the noisy TV than without it."
         judged = if_found(SHARE, (noisy, plain), not_shown(farther) if turn else farther)
-        found.append(_asked(sentence, (noisy, plain), judged, f"{NEAR} {UNLESS if turn else ''} {IF_FOUND}"))
+        note = " ".join((NEAR, *([UNLESS] if turn else []), IF_FOUND))
+        found.append(_asked(sentence, (noisy, plain), judged, note))
     return found
 
 
