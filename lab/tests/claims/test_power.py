@@ -1,12 +1,16 @@
 """How many seeds would decide a sentence: held against the textbook's number, and against what cannot be decided."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from payback_lab.claims.claim import Claim, Needed, read_claim, stored_claim
 from payback_lab.claims.evidence import Evidence, Measure, of_figure
 from payback_lab.claims.power import NUMBERS, said_needed, seeds_needed
 from payback_lab.claims.rules import lower
 from payback_lab.claims.sentence import Claims, Sentence
+from payback_lab.report.claims_view import claims_view
 from payback_lab.running.plan import Result
 
 ONE, OTHER = ("", "grm-10"), ("", "im")
@@ -29,7 +33,7 @@ def evidence(gap: float, seeds: int = 3) -> Evidence:
 def test_the_number_is_near_that_of_the_textbook(gap: float, textbook: int):
     """(z.975 + z.80)² · 2/gap² seeds of a variance of 1 tell two means apart with a power of 80 %."""
     needed = seeds_needed(RULE, evidence(gap), [ONE, OTHER])
-    assert needed is not None
+    assert needed != "more"
     place = NUMBERS.index(needed)
     near = min(range(len(NUMBERS)), key=lambda k: abs(np.log(NUMBERS[k] / textbook)))
     assert abs(place - near) <= 1, needed
@@ -39,16 +43,16 @@ def test_seeds_that_scatter_more_need_more_of_them():
     few = seeds_needed(RULE, Evidence({ONE: cell(10.0), OTHER: cell(12.0)}), [ONE, OTHER])
     wide = {at: tuple(Result({}, summary={"length": 3 * r.summary["length"]}) for r in cell(10 / 3)) for at in (ONE,)}
     many = seeds_needed(RULE, Evidence({**wide, OTHER: cell(12.0)}), [ONE, OTHER])
-    assert few is not None
-    assert many is None or many > few
+    assert few != "more"
+    assert many == "more" or many > few
 
 
 def test_cells_that_do_not_differ_are_never_told_apart():
-    assert seeds_needed(RULE, evidence(0.0), [ONE, OTHER]) is None
+    assert seeds_needed(RULE, evidence(0.0), [ONE, OTHER]) == "more"
 
 
-def test_a_note_says_it_only_when_asked_and_only_of_what_seeds_leave_open():
-    def decided(gap: float, forecast: bool, seeds: int = 3) -> str:
+def test_a_claim_says_it_only_when_asked_and_only_of_what_seeds_leave_open():
+    def decided(gap: float, forecast: bool, seeds: int = 3) -> Claim:
         results = {
             f"x/{scheme}/seed{k}": run
             for (_, scheme), runs in evidence(gap, seeds).cells.items()
@@ -59,8 +63,21 @@ def test_a_note_says_it_only_when_asked_and_only_of_what_seeds_leave_open():
             experiment="x", full=1, unit="steps", trained=lambda run: 9, sentences=(sentence,), forecast=forecast
         )
         (claim,) = claims.decide(results)
-        return claim.note
+        return claim
 
-    assert decided(0.0, True) == f"Seeds: 3 per cell. {said_needed(None)} A note."
-    assert decided(0.0, False) == decided(9.0, True) == "Seeds: 3 per cell. A note."
-    assert "would" not in decided(0.0, True, seeds=2)
+    assert decided(0.0, True).needed == "more"
+    assert decided(1.0, True).needed in NUMBERS
+    assert decided(0.0, False).needed is None
+    assert decided(9.0, True).needed is None
+    assert decided(0.0, True, seeds=2).needed is None
+    (shown,) = claims_view([decided(0.0, True)]).own
+    assert shown.note.startswith(said_needed("more"))
+
+
+@pytest.mark.parametrize("needed", [20, "more", None])
+def test_what_is_needed_is_kept_and_never_taken_for_a_rule(needed: Needed | None):
+    claim = Claim("", "GRM is shorter.", "", "", "undecided", "By its length.", needed=needed)
+    assert read_claim(stored_claim(claim)) == claim
+    view = claims_view([claim, replace(claim, sentence="PBIM is shorter.")])
+    assert view.rules == ("By its length.",)
+    assert [shown.note for shown in view.own] == [said_needed(needed) if needed else ""] * 2

@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Verdict = Literal["holds", "does not hold", "undecided"]
+Needed = int | Literal["more"]
+"""How many seeds per cell would decide a sentence; "more" than were asked about."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class Claim:
     """What was measured of each cell it is about; () where the rule has no measure of cells."""
     lacking: bool = False
     """Whether it is undecided because cells, seeds or training are lacking."""
+    needed: Needed | None = None
+    """How many seeds would decide it, where those there are leave it open and it was asked."""
 
     @property
     def plain(self) -> bool:
@@ -97,7 +101,7 @@ def read_claim(stored: Mapping[str, Any]) -> Claim:
 
 
 def stored_claim(claim: Claim) -> dict[str, Any]:
-    """Return what a summary.json keeps of a claim; a figure's fields are left out where they say nothing.
+    """Return what a summary.json keeps of a claim; fields are left out where they say nothing.
 
     >>> stored_claim(Claim("", "", "", "", "holds", figures=(Figure("N̄", "", "im", 1.0, 1.0, 1.0, 3),)))["figures"]
     [{'measure': 'N̄', 'setting': '', 'scheme': 'im', 'mean': 1.0, 'low': 1.0, 'high': 1.0, 'seeds': 3}]
@@ -107,4 +111,4 @@ def stored_claim(claim: Claim) -> dict[str, Any]:
         {name: value for name, value in figure.items() if value is not None and (name, value) != ("never", 0)}
         for figure in stored["figures"]
     ]
-    return stored if claim.lacking else {name: value for name, value in stored.items() if name != "lacking"}
+    return {name: value for name, value in stored.items() if value or name not in ("lacking", "needed")}

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from payback_lab.claims.claim import Verdict
+from payback_lab.claims.claim import Needed, Verdict
 from payback_lab.claims.evidence import Cell, Evidence
 from payback_lab.running.plan import Result
 
@@ -28,8 +28,8 @@ def seeds_needed(
     *,
     numbers: Sequence[int] = NUMBERS,
     tries: int = TRIES,
-) -> int | None:
-    """Return the least of some numbers of seeds per cell with which a sentence is decided; None if none is enough.
+) -> Needed:
+    """Return the least of some numbers of seeds per cell with which a sentence is decided; "more" if none is enough.
 
     The chance of a verdict grows with the number of seeds, so that halving finds the least one.
     """
@@ -37,7 +37,7 @@ def seeds_needed(
     wide = replace(evidence, cells={**evidence.cells, **there})
     below, above = 0, len(numbers)
     if not _decided(decide, wide, cells, numbers[-1], tries):
-        return None
+        return "more"
     while below < above - 1:
         middle = (below + above) // 2
         if _decided(decide, wide, cells, numbers[middle - 1], tries):
@@ -47,15 +47,15 @@ def seeds_needed(
     return numbers[above - 1]
 
 
-def said_needed(number: int | None) -> str:
+def said_needed(needed: Needed) -> str:
     """Say how many seeds would decide a sentence.
 
-    >>> said_needed(20), said_needed(None)
+    >>> said_needed(20), said_needed("more")
     ('About 20 seeds per cell would decide it.', 'Even 100 seeds per cell would hardly decide it.')
     """
-    return f"About {number} seeds per cell would decide it." if number else (
-        f"Even {NUMBERS[-1]} seeds per cell would hardly decide it."
-    )  # fmt: skip
+    if needed == "more":
+        return f"Even {NUMBERS[-1]} seeds per cell would hardly decide it."
+    return f"About {needed} seeds per cell would decide it."
 
 
 def _decided(

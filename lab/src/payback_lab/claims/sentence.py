@@ -7,7 +7,7 @@ from typing import Concatenate, ParamSpec
 from payback_lab.claims.claim import Claim, Verdict
 from payback_lab.claims.evidence import Cell, Evidence, Measure, gather
 from payback_lab.claims.figures import figures_of
-from payback_lab.claims.power import said_needed, seeds_needed
+from payback_lab.claims.power import seeds_needed
 from payback_lab.claims.wording import least_to_most
 from payback_lab.running.plan import Result
 
@@ -110,7 +110,7 @@ class Claims:
     settings_of: Callable[[str], Sequence[str]] = lambda setting: (setting,)
     """At which settings a run counts, from the setting in its id."""
     forecast: bool = False
-    """Whether the note of an undecided sentence says how many seeds would decide it, which takes a while."""
+    """Whether an undecided claim says how many seeds would decide it, which takes a while to find."""
     notes_say_seeds: bool = True
     """Whether every note says how many seeds there are: where runs are added day by day, it changes."""
 
@@ -155,8 +155,6 @@ class Claims:
         lacking = self._lacking(sentence, evidence)
         said = lacking or (_seeds(sentence, evidence) if self.notes_say_seeds else "")
         open_ = verdict == "undecided" and not lacking and sentence.needs
-        if self.forecast and open_:
-            said += f" {said_needed(seeds_needed(sentence.rule, evidence, sentence.needs))}"
         return Claim(
             sentence.where,
             sentence.sentence,
@@ -166,6 +164,7 @@ class Claims:
             " ".join(filter(None, (said, sentence.note, _untouched(borrowed)))),
             figures=() if missing else figures_of(evidence, measures_of(sentence.rule), sentence.needs),
             lacking=bool(lacking),
+            needed=seeds_needed(sentence.rule, evidence, sentence.needs) if self.forecast and open_ else None,
             **label,
         )
 

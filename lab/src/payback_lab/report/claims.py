@@ -21,8 +21,8 @@ prints.
 
 "Undecided" means that the intervals, or the number of seeds, leave it open. DoorKey's rules were written down before
 its second seed was run. A name before a sentence is an ablation: there the sentence is decided again for a changed
-experiment; with `other-matchings` it is a question of ours. The counts leave these out. Where
-the seeds leave a sentence about DoorKey open, its note says how many per cell would decide it in four cases of five, by
+experiment; with `other-matchings` it is a question of ours. The counts leave these out. Where the seeds of an
+experiment with PPO leave a sentence open, its note says how many per cell would decide it in four cases of five, by
 simulation from the seeds there are.
 
 Runs with the same seed are equal to the bit on one kind of processor and not across kinds: on another kind 3 instead

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from payback_lab.claims.claim import Claim, Verdict
+from payback_lab.claims.power import said_needed
 from payback_lab.report.dots import Panel, panels_of_claim
 from payback_lab.report.shared_rules import shared_rules
 
@@ -33,6 +34,7 @@ class ShownClaim:
     verdict_class: str
     panels: list[Panel]
     note: str
+    """How many seeds would decide it, if it is open, and what its note says that no other says."""
     rules: tuple[int, ...]
     """The numbers of the rules by which it is decided."""
 
@@ -54,13 +56,17 @@ def claims_view(claims: Sequence[Claim]) -> ClaimsView:
     """Prepare the claims; those about ablations, and questions of ours beside the paper's, are not counted."""
     notes = shared_rules([claim.note for claim in claims])
     shown = [
-        ShownClaim(claim, slug(claim.verdict), panels_of_claim(claim.figures), own, rules)
+        ShownClaim(claim, slug(claim.verdict), panels_of_claim(claim.figures), _note(claim, own), rules)
         for claim, own, rules in zip(claims, notes.own, notes.shared, strict=True)
     ]
     counted = own_claims(claims)
     own = [view for view in shown if any(view.claim is claim for claim in counted)]
     more = [view for view in shown if not any(view.claim is claim for claim in counted)]
     return ClaimsView(counts(counted), tally(claims), own, more, notes.rules)
+
+
+def _note(claim: Claim, own: str) -> str:
+    return " ".join(filter(None, ("" if claim.needed is None else said_needed(claim.needed), own)))
 
 
 def own_claims(claims: Sequence[Claim]) -> list[Claim]:
