@@ -104,6 +104,16 @@ def test_the_lines_follow_the_runs() -> None:
     assert "GRM fails at 4,840 steps" in which_method.long_episodes(study_results(fails))
 
 
+def test_a_task_whose_goal_nobody_finds_has_no_best_method() -> None:
+    lost = [{**run, "sampled_solved": 0.2} if "NoisyTV" in run["id"] else run for run in study(3)]
+    results = study_results(lost)
+    assert "NoisyTV" not in which_method.where_grm_is_best(results)
+    assert which_method.where_grm_is_not(results).endswith(": MultiRoom-N4-S5-NoisyTV (no method finds its goal).")
+    seen = [run["scheme"] == "none" and "NoisyTV" in run["id"] for run in lost]
+    by_one = [{**run, "sampled_solved": 0.6} if sees else run for run, sees in zip(lost, seen, strict=True)]
+    assert "NoisyTV (no bonus, better than GRM D = 30)" in which_method.where_grm_is_not(study_results(by_one))
+
+
 def test_without_runs_every_part_says_so_in_one_line(tmp_path: Path) -> None:
     drawn = arena.figures(tmp_path)
     page = arena.page(tmp_path, drawn)

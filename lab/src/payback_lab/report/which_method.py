@@ -6,7 +6,7 @@ import numpy as np
 
 from payback_lab.experiments.arena.chosen import FIRST, SEEDS, tuning_shares
 from payback_lab.experiments.arena.config import METHODS
-from payback_lab.experiments.arena.measures import is_solved, over_fewest, scores, solved_steps
+from payback_lab.experiments.arena.measures import is_found, is_solved, over_fewest, scores, solved_steps
 from payback_lab.experiments.arena.results import StudyResults
 from payback_lab.experiments.arena.study import DELAYS, OWN_LIMIT, RND_METHODS, SWEPT, SWEPT_LIMITS
 from payback_lab.report.charts.arena import name_of
@@ -54,24 +54,29 @@ def where_grm_is_best(results: StudyResults) -> str:
     tasks = _known_tasks(results)
     if not tasks:
         return _unknown("Where GRM is the best choice", "no task has three seeds of every method")
-    there = [task for task in tasks if _best(results, task) in GRM]
+    there = [task for task in tasks if _found_by(results, task) and _best(results, task) in GRM]
     said = ", ".join(f"{task} ({name_of(_best(results, task))})" for task in there) or "on none of these tasks"
     return f"**Where GRM has the best mean score**: {said}."
 
 
 def where_grm_is_not(results: StudyResults) -> str:
-    """Name the tasks on which another method has the best mean score, and whether an interval tells it."""
+    """Name the tasks on which another method has the best mean score, and whether an interval tells it.
+
+    Where no method finds the goal, the best of scores near 0 says nothing.
+    """
     tasks = _known_tasks(results)
     if not tasks:
         return _unknown("Where GRM is not, and what is", "no task has three seeds of every method")
     said = []
     for task in tasks:
         best = _best(results, task)
-        if best not in GRM:
+        if not _found_by(results, task):
+            said.append(f"{task} (no method finds its goal)")
+        elif best not in GRM:
             ours = _best(results, task, GRM)
             how = "better than" if results.is_better(best, ours, [task]) else "which no interval tells from"
             said.append(f"{task} ({name_of(best)}, {how} {name_of(ours)})")
-    return f"**Where another method has**: {'; '.join(said) or 'on none of these tasks'}."
+    return f"**Where it has not**: {'; '.join(said) or 'on none of these tasks'}."
 
 
 def without_a_bonus(results: StudyResults) -> str:
@@ -158,6 +163,10 @@ def _solved_where(results: StudyResults, method: str, heading: str) -> str:
 
 def _known_tasks(results: StudyResults) -> list[str]:
     return [task for task in results.compared if results.enough([task])]
+
+
+def _found_by(results: StudyResults, task: str) -> list[str]:
+    return [method for method in METHODS if is_found(results.runs(task, method))]
 
 
 def _best(results: StudyResults, task: str, methods: Sequence[str] = METHODS) -> str:

@@ -7,8 +7,8 @@ import numpy as np
 from payback_lab.experiments.arena.fewest import FEWEST
 from payback_lab.experiments.arena.finished import Figures
 
-SOLVED = 0.95
-"""The share of episodes that the median seed must solve."""
+SOLVED, FOUND = 0.95, 0.5
+"""The shares of episodes from which on the median seed solves a task, and finds its goal."""
 
 
 def shares(runs: Sequence[Figures]) -> np.ndarray:
@@ -23,6 +23,15 @@ def is_solved(runs: Sequence[Figures]) -> bool:
     True
     """
     return bool(len(runs) and np.median(shares(runs)) >= SOLVED)
+
+
+def is_found(runs: Sequence[Figures]) -> bool:
+    """Say whether in the median seed at least half of these episodes reach the goal.
+
+    >>> is_found([{"sampled_solved": 0.6}, {"sampled_solved": 0.1}, {"sampled_solved": 0.5}])
+    True
+    """
+    return bool(len(runs) and np.median(shares(runs)) >= FOUND)
 
 
 def solved_steps(runs: Sequence[Figures]) -> np.ndarray:

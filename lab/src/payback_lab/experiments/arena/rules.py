@@ -12,13 +12,10 @@ from payback_lab.claims.verdicts import all_of, holds_if, positive
 from payback_lab.claims.wording import said
 from payback_lab.experiments.arena.chosen import SEEDS
 from payback_lab.experiments.arena.finished import Figures
-from payback_lab.experiments.arena.measures import is_solved, over_fewest, scores, shares, solved_steps
+from payback_lab.experiments.arena.measures import is_found, is_solved, over_fewest, scores, shares, solved_steps
 from payback_lab.experiments.arena.setting import parse_setting
 from payback_lab.over_tasks import probability_of_improvement
 from payback_lab.statistics import Estimate, bootstrap_interval
-
-FOUND = 0.5
-"""The goal is found if the median seed reaches it in at least this share of its episodes."""
 
 
 def runs_of(evidence: Evidence, cell: Cell) -> list[Figures]:
@@ -49,14 +46,14 @@ def solved(evidence: Evidence, measure: Measure, cell: Cell, expected: bool) -> 
 @rule
 def found(evidence: Evidence, measure: Measure, cell: Cell) -> Decision:
     """Decide whether a method's median seed finds the goal."""
-    return said(evidence, measure, [cell]), holds_if(np.median(evidence.values(cell, measure)) >= FOUND)
+    return said(evidence, measure, [cell]), holds_if(is_found(runs_of(evidence, cell)))
 
 
 @rule
 def if_found(evidence: Evidence, measure: Measure, those: Sequence[Cell], part: Rule) -> Decision:
     """Leave a sentence about lengths open if none of these cells finds the goal, because all have the time limit's."""
     here, verdict = part(evidence)
-    there = any(np.median(evidence.values(cell, measure)) >= FOUND for cell in those)
+    there = any(is_found(runs_of(evidence, cell)) for cell in those)
     return f"{said(evidence, measure, those)}. {here}", verdict if there else "undecided"
 
 
