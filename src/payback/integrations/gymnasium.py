@@ -1,7 +1,7 @@
 """Gymnasium: wrappers that add a shaped intrinsic reward, for one environment and for vectors of them.
 
-    env = ShapeReward(gym.make("CartPole-v1"), novelty, payback.grm(0.99, delay=10))
-    envs = ShapeVectorReward(gym.make_vec("CartPole-v1", 16), novelty, payback.grm(0.99, delay=10))
+    env = ShapeReward(gym.make("CartPole-v1"), novelty, payback.grm(0.99, delay=30))
+    envs = ShapeVectorReward(gym.make_vec("CartPole-v1", 16), novelty, payback.grm(0.99, delay=30))
 
 The wrapped environment pays r_t + F'_t. Put wrappers that measure the extrinsic return (RecordEpisodeStatistics)
 inside, and nothing that scales or clips rewards outside. `step` returns in `info`, per environment,

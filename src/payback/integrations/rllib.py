@@ -1,6 +1,6 @@
 """RLlib (new API stack): a callback that adds a shaped intrinsic reward to episodes as they are sampled.
 
-    config.callbacks(partial(ShapeReward, intrinsic=novelty, transform=payback.grm(0.99, delay=10)))
+    config.callbacks(partial(ShapeReward, intrinsic=novelty, transform=payback.grm(0.99, delay=30)))
 
 It works on the environment runners, step by step: a learner connector would see every chunk of an episode as a whole
 one, and settle debts that are not due. Loans live as long as their episode, over all the chunks that it is cut into.

@@ -1,6 +1,6 @@
 """RLeXplore (rllte): its intrinsic rewards as F, made causal, and shaped rollout by rollout.
 
-    shaping = ShapeRollouts(RND(envs), payback.grm(0.99, delay=10))
+    shaping = ShapeRollouts(RND(envs), payback.grm(0.99, delay=30))
     shaped, terminated, truncated, F = shaping.shape(samples)      samples as rllte's `compute` takes them, (T, B, …)
 
 The guarantee needs an F_t that depends on nothing after t. With rllte's defaults it does: `rwd_norm_type="rms"` and

@@ -1,6 +1,6 @@
 """rsl_rl (Isaac Lab, mjlab): a PPO whose `process_env_step` pays r_t + F'_t and never bootstraps a settled debt.
 
-    cfg["algorithm"] = {"class_name": ShapedPPO, "transform": payback.grm(0.99, delay=10), "gamma": 0.99,
+    cfg["algorithm"] = {"class_name": ShapedPPO, "transform": payback.grm(0.99, delay=30), "gamma": 0.99,
                         "rnd_cfg": {...}}                         or "intrinsic": a callable, in the place of rnd_cfg
     OnPolicyRunner(env, cfg).learn(1000)
 

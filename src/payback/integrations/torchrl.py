@@ -1,6 +1,6 @@
 """TorchRL: a Transform that adds a shaped intrinsic reward.
 
-    env = TransformedEnv(base, Compose(RNDTransform(target, predictor), ShapeReward(payback.grm(0.99, delay=10))))
+    env = TransformedEnv(base, Compose(RNDTransform(target, predictor), ShapeReward(payback.grm(0.99, delay=30))))
 
 It reads `intrinsic_reward`, which RNDTransform writes, and pays `reward` = r_t + F'_t. Open loans travel in the
 tensordict, under "loans", so that batched environments, collectors and resets handle them as any other state; F̄ is a

@@ -47,7 +47,8 @@ def bonuses_sentence(summary: Summary) -> str:
     task = f"MiniGrid DoorKey 6×6, which Stable-Baselines3 learns without a bonus ({none} runs)"
     return (
         f"{task}, with {bonuses} bonuses of their\n"
-        f"default size: paid raw, {raw} runs learn it; as loans, {repaid} ([table](docs/results/curiosity.md))."
+        f"default size: paid raw, {raw} runs learn it; as loans (GRM, D = 30), {repaid} "
+        "([table](docs/results/curiosity.md))."
     )
 
 

@@ -1,6 +1,6 @@
 """Stable-Baselines3: a VecEnv wrapper that adds a shaped intrinsic reward, and a callback that checks the rest.
 
-    env = ShapeVecReward(make_vec_env("CartPole-v1", 8), novelty, payback.grm(0.99, delay=10))
+    env = ShapeVecReward(make_vec_env("CartPole-v1", 8), novelty, payback.grm(0.99, delay=30))
     PPO("MlpPolicy", env, gamma=0.99).learn(100_000, callback=CheckShaping())
 
 The learner is paid r_t + F'_t; `Monitor`, which make_vec_env puts inside, goes on reporting the extrinsic return.
