@@ -70,6 +70,24 @@ def probability_of_improvement(ones: Tasks, others: Tasks) -> Estimate:
     return Estimate(float(np.mean([table.mean() for table in pairs])), float(low), float(high))
 
 
+def false_alarms(seeds: Sequence[int], studies: int = 400) -> float:
+    """Return how often the interval of the probability of improvement leaves out ½ for two methods that are alike.
+
+    `seeds` has the number of seeds of each task. The scores are drawn from one distribution, whose form does not
+    matter, because only ranks count.
+
+    >>> false_alarms([3], studies=50) > false_alarms([20], studies=50)
+    True
+    """
+    rng = np.random.default_rng(0)
+    told = 0
+    for _ in range(studies):
+        ones, others = ([rng.random(count) for count in seeds] for _ in range(2))
+        chance = probability_of_improvement(ones, others)
+        told += chance.low > 0.5 or chance.high < 0.5
+    return told / studies
+
+
 def _estimate(tasks: Tasks, statistic: Callable[[list[np.ndarray]], np.ndarray]) -> Estimate:
     low, high = stratified_interval(tasks, statistic)
     value = statistic([np.asarray(task, dtype=np.float64)[None] for task in tasks])[0]

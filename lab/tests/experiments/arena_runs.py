@@ -29,6 +29,7 @@ def made(setting: str, method: str, seed: int = 0, *, share: float = 1.0, times:
         "sampled_solved": share,
         "sampled_length": share * length + (1 - share) * limit,
         "sampled_solved_length": length if share else None,
+        "final_multiplier": 0.5 if method in ("eipo", "hepo") else None,
         **more,
     }
 

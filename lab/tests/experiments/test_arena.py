@@ -70,6 +70,12 @@ def test_every_method_seed_by_seed() -> None:
         (("--settings", "DoorKey-8x8_a0.02_t3000000000"), "The time limit is 3,000,000,000 steps"),
         (("--settings", "DoorKey-8x8_a0.02_z0.2-1.5"), "ζ rises from 0.2 to 1.5 of the training; give two shares"),
         (("--settings", "DoorKey-8x8_a0.02_z0.6-0.5"), "ζ rises from 0.6 to 0.5"),
+        (("--settings", "DoorKey-0008x0008_a0.02"), 'there is no task "DoorKey-0008x0008"'),
+        (
+            ("--settings", "DoorKey-8x8_a0.02_g0.85", "--schemes", "pbim"),
+            "pbim cannot be run in DoorKey-8x8_a0.02_g0.85: over 640 steps the interest at γ = 0.85 is more than "
+            "float32 holds; take a shorter time limit",
+        ),
         (("--settings", "DoorKey-8x8_a0.02_l0.9"), '"l0.9" is not understood in the setting'),
         (("--settings", "DoorKey-8x8_a0"), "α is 0 in DoorKey-8x8_a0"),
         (("--settings", "DoorKey-8x8_a0.02_g1.5"), "γ is 1.5"),

@@ -1,7 +1,9 @@
 """The arena's page, figures and story, from made-up runs whose outcome is known, and from none at all."""
 
 import json
+import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -86,20 +88,23 @@ def test_which_method_when(full) -> None:
     assert len(lines) == 10
     assert "**Over all 4 tasks**: GRM D = 30" in lines[0]
     assert "better than every other method" in lines[0]
-    assert "FourRooms (GRM D = 30)" in lines[1]
+    assert "FourRooms (GRM D = 30, which is better than phased-in repayment)" in lines[1]
     assert "on none of these tasks" in lines[2]
     assert lines[3] == "4. **Solved without a bonus**: none of 4 tasks."
     assert "DoorKey-11x11 (" in lines[4]
-    assert "nothing here, because GRM D = 30 is the best of all" in lines[6]
-    assert "GRM does not fail at 4,840 steps; the best there is GRM D = 30" in lines[7]
+    assert "nothing here, because GRM D = 30 has the highest mean of all" in lines[6]
+    assert "GRM does not fail at 4,840 steps, where DoorKey-11x11 is solved by GRM D = 30; " in lines[7]
+    assert "the highest mean score there has GRM D = 30" in lines[7]
+    assert "DoorKey-11x11 (GRM D = 30, which is better than phased-in repayment); " in lines[8]
 
 
 def test_the_lines_follow_the_runs() -> None:
     results = study_results(study(3, **{"phased": (1.0, 1.2), "none": (1.0, 1.1)}))
     assert "no bonus" in which_method.best_overall(results)
-    assert "FourRooms (no bonus, better than GRM D = 30)" in which_method.where_grm_is_not(results)
+    assert "FourRooms (no bonus, which is better than GRM D = 30)" in which_method.where_grm_is_not(results)
     assert which_method.where_grm_is_best(results).endswith("on none of these tasks.")
-    assert "no bonus beats GRM D = 30 with probability 1.00 [1.00, 1.00]" in which_method.guaranteed(results)
+    assert "no bonus, which needs none, is better than GRM D = 30" in which_method.guaranteed(results)
+    assert "(probability of improvement 1.00 [1.00, 1.00])" in which_method.guaranteed(results)
     fails = [{**run, "sampled_solved": 0.1} if "_t4840" in run["id"] else run for run in study(3)]
     assert "GRM fails at 4,840 steps" in which_method.long_episodes(study_results(fails))
 
@@ -111,7 +116,55 @@ def test_a_task_whose_goal_nobody_finds_has_no_best_method() -> None:
     assert which_method.where_grm_is_not(results).endswith(": MultiRoom-N4-S5-NoisyTV (no method finds its goal).")
     seen = [run["scheme"] == "none" and "NoisyTV" in run["id"] for run in lost]
     by_one = [{**run, "sampled_solved": 0.6} if sees else run for run, sees in zip(lost, seen, strict=True)]
-    assert "NoisyTV (no bonus, better than GRM D = 30)" in which_method.where_grm_is_not(study_results(by_one))
+    assert "NoisyTV (no bonus, which is better than GRM D = 30)" in which_method.where_grm_is_not(study_results(by_one))
+
+
+def test_what_no_interval_tells_is_said_so() -> None:
+    """PIES has the higher mean with one seed far ahead and two behind: the mean alone must not name a winner."""
+    runs = study(3, **{"pies": (1.0, 2.05)})
+    ahead = [{**r, "sampled_solved_length": r["sampled_solved_length"] / 3} if is_first(r, "pies") else r for r in runs]
+    results = study_results(ahead)
+    words = "DoorKey-11x11 (PIES (fading), which is told by no interval from GRM"
+    assert words in which_method.where_grm_is_not(results)
+    assert "has none, is told by no interval from GRM" in which_method.guaranteed(results)
+    assert words in which_method.another_bonus(results)
+
+
+def is_first(run: dict, method: str) -> bool:
+    return run["scheme"] == method and run["seed"] == 0
+
+
+def test_where_nothing_is_found_no_line_names_a_winner() -> None:
+    lost = [{**run, "sampled_solved": 0.0, "sampled_solved_length": None} for run in study(3)]
+    results = study_results(lost)
+    assert which_method.another_bonus(results).count("no method finds its goal") == 2
+    assert "not to be judged, because no D solves" in which_method.long_episodes(results)
+    late = [{**run, "solved_step": None} if run["seed"] == 1 else run for run in study(3)]
+    assert "DoorKey-11x11: raw bonus (3.33 M steps, 1 of 3 seeds never)" in which_method.soonest(study_results(late))
+
+
+def test_the_tables_of_the_sweep_and_of_rnd_have_each_methods_alpha(full) -> None:
+    page = full[0]
+    assert "| 1,210 | GRM D = 1 | 0.02 | 3 |" in page
+    assert "| DoorKey-11x11 | raw bonus | 0.02 | 3 |" in page
+    assert "| MultiRoom-N4-S5-NoisyTV | 0.50, 0.50, 0.50 | 0.50, 0.50, 0.50 |" in page
+    assert "| fixed beforehand |" in page
+
+
+def test_how_often_alike_methods_are_told_apart_is_said(full) -> None:
+    found = re.search(r"in about (\d+)% of such studies .* in about (\d+)% on one task", full[0])
+    assert found
+    assert 5 <= int(found[1]) < int(found[2]) < 30
+
+
+def test_the_picture_of_the_story_has_each_method_with_its_own_alpha() -> None:
+    told = summary_of([run for run in study(3) if run["scheme"] != "im" or "DoorKey-8x8" in run["id"]])
+    other = summary_of([made(cell_of(FIRST[0], 0.08), "im", 0), made(cell_of(FIRST[0]), "grm-30", 0)])
+    mixed = replace(told, groups=(*told.groups, other.groups[0]))
+    picture = STORY.picture(mixed)
+    assert picture
+    assert "im" not in picture.names  # there is a run of it, but not with its α of 0.02
+    assert "grm-30" in picture.names
 
 
 def test_without_runs_every_part_says_so_in_one_line(tmp_path: Path) -> None:
@@ -120,7 +173,7 @@ def test_without_runs_every_part_says_so_in_one_line(tmp_path: Path) -> None:
     assert drawn == {}
     assert "![" not in page
     assert "**No run is in it yet.**" in page
-    assert page.count(arena.arena_tables.NONE_YET) == 6
+    assert page.count(arena.arena_tables.NONE_YET) == 7
     assert page.count("not known yet, because") == 10
     assert page.count("| undecided |") == 15
 
@@ -188,6 +241,7 @@ def test_the_story_says_what_is_known() -> None:
     assert "Where GRM has the best mean score" in (STORY.conclusion(told) or "")
     assert STORY.picture(told)
     assert len(STORY.charts(told)) == 2
+    assert STORY.sentences[0](told).startswith("270 runs so far, of 314")
     early = summary_of(tuned()[:2])
     assert STORY.conclusion(early) == "Which method when is not known yet: docs/results/arena.md says what is missing."
     assert STORY.picture(early)

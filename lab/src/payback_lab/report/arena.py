@@ -4,9 +4,10 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
-from payback_lab.experiments.arena.chosen import FIRST, SEEDS
+from payback_lab.experiments.arena.chosen import FIRST
 from payback_lab.experiments.arena.claims import arena_claims
 from payback_lab.experiments.arena.experiment import EXPERIMENT
+from payback_lab.experiments.arena.finished import SEEDS
 from payback_lab.experiments.arena.results import StudyResults, study_results
 from payback_lab.experiments.arena.study import RND_METHODS
 from payback_lab.report import arena_tables, which_method
@@ -87,8 +88,9 @@ def page(summaries: Path, drawn: Collection[str]) -> str:
         "\n".join(f"{n}. {line}" for n, line in enumerate(which_method.lines(results), start=1)),
         _together(results, drawn),
         _task_by_task(results, drawn),
-        _section("Does GRM fail in long episodes?", arena_tables.limit_table(results), drawn, "arena-limit"),
-        _section("RND instead of counts", arena_tables.rnd_table(results), drawn, "arena-rnd"),
+        _section("Does GRM fail in long episodes?", LIMIT, arena_tables.limit_table(results), drawn, "arena-limit"),
+        _section("RND instead of counts", RND, arena_tables.rnd_table(results), drawn, "arena-rnd"),
+        f"## The multipliers of EIPO and HEPO\n\n{MULTIPLIERS}\n\n{arena_tables.multipliers(results)}",
         f"## What was predicted\n\n{verdicts(tuple(claims))}",
         f"## Which α\n\n{ALPHA}\n\n{arena_tables.alphas(results)}",
         f"## Which tasks\n\n{TASKS}\n\n{arena_tables.screening(results)}",
@@ -102,6 +104,22 @@ ALPHA = (
     "episode of the agent ended. The largest is taken, the smaller α "
     "where two are within 0.01 of each other; D = 1 and D = 100, which are only swept, take that of D = 10 and D = 30. "
     "Where the α that is taken is the smallest or the largest tried, one beyond it might be better."
+)
+LIMIT = (
+    "The first three seeds of every cell. D and α change together, because each D has the α that was chosen for it or "
+    "for its nearest. Lengths over the fewest are comparable at one limit only, because an episode that is not solved "
+    "counts with the limit."
+)
+RND = (
+    "α is each method's own, chosen with counts and not anew for RND, whose bonus is scaled to a mean square of 1 and "
+    "so pays about α at every step."
+)
+MULTIPLIERS = (
+    "EIPO's α begins at 0.5, and the task weighs more the larger it is; HEPO's begins at 0, where its agent is paid "
+    "the raw bonus. What they are at the end of training says how much the constraint did. EIPO's moves slowly, "
+    "because its gradient is a mean of advantages, which are not normalised here and near 0 where few episodes are "
+    "solved. EIPO's two policies take turns within an episode, so that what is told of its training is of both "
+    "together; the 1,000 final episodes are of the agent alone."
 )
 TASKS = (
     "One seed without a bonus and one with the raw one, α = 0.02. f is the share of the last tenth of training's "
@@ -122,7 +140,10 @@ def _together(results: StudyResults, drawn: Collection[str]) -> str:
     if not results.compared:
         return f"## All tasks together\n\nNo task has a finished run of every method yet.\n\n{SCORE}"
     shown = [_picture(drawn, name, words) for name, (_, words) in list(ON_ALL.items())[1:]]
-    folded = f"<details><summary>Every pair of methods</summary>\n\n{arena_tables.pairs(results)}\n\n</details>"
+    folded = (
+        f"{arena_tables.caution(results)}\n\n"
+        f"<details><summary>Every pair of methods</summary>\n\n{arena_tables.pairs(results)}\n\n</details>"
+    )
     judged = folded if results.enough() else f"No pair is compared, because that needs {SEEDS} seeds of each method."
     over = f"Tasks on which every method has run: {', '.join(results.compared)}."
     return "\n\n".join((f"## All tasks together\n\n{SCORE} {over}", *filter(None, shown), judged))
@@ -134,8 +155,8 @@ def _task_by_task(results: StudyResults, drawn: Collection[str]) -> str:
     return "\n\n".join(filter(None, (f"## Task by task\n\n{SOLVED}", shown, *tables)))
 
 
-def _section(heading: str, table: str, drawn: Collection[str], figure: str) -> str:
-    return "\n\n".join(filter(None, (f"## {heading}", _picture(drawn, figure, heading), table)))
+def _section(heading: str, words: str, table: str, drawn: Collection[str], figure: str) -> str:
+    return "\n\n".join(filter(None, (f"## {heading}", words, _picture(drawn, figure, heading), table)))
 
 
 def _picture(drawn: Collection[str], name: str, words: str) -> str:

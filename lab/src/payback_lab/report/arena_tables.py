@@ -5,13 +5,14 @@ from itertools import combinations
 
 import numpy as np
 
-from payback_lab.experiments.arena.chosen import ALPHAS, CANDIDATES, FIRST, SEEDS, chosen_tasks, tuning_shares
+from payback_lab.experiments.arena.chosen import ALPHAS, CANDIDATES, FIRST, chosen_tasks, tuning_shares
 from payback_lab.experiments.arena.config import METHODS
 from payback_lab.experiments.arena.fewest import FEWEST, LIMITS
-from payback_lab.experiments.arena.finished import Figures
+from payback_lab.experiments.arena.finished import SEEDS, Figures
 from payback_lab.experiments.arena.measures import is_solved, over_fewest, scores, shares, solved_steps
 from payback_lab.experiments.arena.results import StudyResults
 from payback_lab.experiments.arena.study import DELAYS, RND_METHODS, SWEPT, SWEPT_LIMITS
+from payback_lab.over_tasks import false_alarms
 from payback_lab.report.charts.arena import name_of
 from payback_lab.report.markdown import rows
 from payback_lab.statistics import mean_estimate
@@ -24,6 +25,7 @@ MEASURED = (
     "length over the fewest",
     "score",
 )
+CONSTRAINED = ("eipo", "hepo")
 NONE_YET = "No run of this part is in it yet."
 EXPLAINED = (
     ("no bonus, raw bonus", "leaves F out; adds F"),
@@ -81,7 +83,7 @@ def screening(results: StudyResults) -> str:
             *(f"{one.found[m]:.2f}" for m in ("none", "im")),
             *(f"{one.near[m]:.2f}" for m in ("none", "im")),
             f"{one.tells:.2f}",
-            "yes" if one.task in (*four, *FIRST) else "no" if four else "open",
+            "fixed beforehand" if one.task in FIRST else "yes" if one.task in four else "no" if four else "open",
         )
         for one in results.screening
     ]
@@ -103,7 +105,7 @@ def _choice(results: StudyResults, four: Sequence[str]) -> str:
 def task_table(results: StudyResults, task: str) -> str:
     """Write every method on one task."""
     lines = [
-        (name_of(method), f"{results.alpha(method):g}" if method != "none" else "–", *measured(task, own))
+        (name_of(method), _alpha(results, method), *measured(task, own))
         for method in METHODS
         if (own := results.runs(task, method))
     ]
@@ -113,23 +115,45 @@ def task_table(results: StudyResults, task: str) -> str:
 def limit_table(results: StudyResults) -> str:
     """Write every D at every time limit."""
     lines = [
-        (f"{limit:,}", name_of(method), *measured(SWEPT, own))
+        (f"{limit:,}", name_of(method), _alpha(results, method), *measured(SWEPT, own))
         for limit in SWEPT_LIMITS
         for method in DELAYS
         if (own := results.limited(limit, method))
     ]
-    return rows(("limit", "method", *MEASURED), lines) if lines else NONE_YET
+    return rows(("limit", "method", "α", *MEASURED), lines) if lines else NONE_YET
 
 
 def rnd_table(results: StudyResults) -> str:
     """Write the methods with RND on two tasks."""
     lines = [
-        (task, name_of(method), *measured(task, own))
+        (task, name_of(method), _alpha(results, method), *measured(task, own))
         for task in FIRST
         for method in RND_METHODS
         if (own := results.runs(task, method, bonus="rnd"))
     ]
-    return rows(("task", "method", *MEASURED), lines) if lines else NONE_YET
+    return rows(("task", "method", "α", *MEASURED), lines) if lines else NONE_YET
+
+
+def multipliers(results: StudyResults) -> str:
+    """Write the multipliers of EIPO and HEPO at the end of training, seed by seed."""
+    lines = []
+    for task in results.tasks:
+        by_seed = [[f"{run['final_multiplier']:.2f}" for run in results.runs(task, m)] for m in CONSTRAINED]
+        if any(by_seed):
+            lines.append((task, *(", ".join(own) or "–" for own in by_seed)))
+    return rows(("task", *(f"{name_of(m)}, by seed" for m in CONSTRAINED)), lines) if lines else NONE_YET
+
+
+def caution(results: StudyResults) -> str:
+    """Say how often such intervals tell two methods apart that are alike, with the seeds there are."""
+    together = false_alarms([len(own) for own in results.scores("none")])
+    alone = false_alarms([SEEDS])
+    return (
+        "An interval from few seeds is too narrow: of two methods with the same distribution of scores it would tell "
+        f"one from the other in about {together:.0%} of such studies over all these tasks together, and in about "
+        f"{alone:.0%} on one task with {SEEDS} seeds (simulated). The probability of improvement is of ranks: it says "
+        "which is higher, not by how much."
+    )
 
 
 def pairs(results: StudyResults) -> str:
@@ -153,6 +177,10 @@ def measured(task: str, runs: Sequence[Figures]) -> tuple[str, ...]:
         _mean(over_fewest(task, runs), 1, "×"),
         _mean(scores(task, runs), 2),
     )
+
+
+def _alpha(results: StudyResults, method: str) -> str:
+    return f"{results.alpha(method):g}" if method != "none" else "–"
 
 
 def _mean(values: np.ndarray, digits: int, unit: str = "") -> str:

@@ -2,16 +2,15 @@
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
-from payback_lab.experiments.arena.chosen import FIRST, SEEDS, tuning_shares
+from payback_lab.experiments.arena.chosen import ALPHAS, FIRST, tuning_shares
 from payback_lab.experiments.arena.config import METHODS
+from payback_lab.experiments.arena.finished import SEEDS
 from payback_lab.experiments.arena.measures import is_found, is_solved, over_fewest, scores, solved_steps
 from payback_lab.experiments.arena.results import StudyResults
 from payback_lab.experiments.arena.study import DELAYS, OWN_LIMIT, RND_METHODS, SWEPT, SWEPT_LIMITS
-from payback_lab.report.charts.arena import name_of
+from payback_lab.report.charts.arena import OURS, name_of
+from payback_lab.statistics import Estimate
 
-OURS = "grm-30"
 GRM = ("grm-10", "grm-30")
 INVARIANT = ("pbim", *GRM)
 """Methods whose guarantee holds from the first step of training on."""
@@ -50,13 +49,15 @@ def best_overall(results: StudyResults) -> str:
 
 
 def where_grm_is_best(results: StudyResults) -> str:
-    """Name the tasks on which GRM, with one D or the other, has the best mean score."""
+    """Name the tasks on which GRM, with one D or the other, has the best mean score, and the best of the others."""
     tasks = _known_tasks(results)
     if not tasks:
         return _unknown("Where GRM is the best choice", "no task has three seeds of every method")
-    there = [task for task in tasks if _found_by(results, task) and _best(results, task) in GRM]
-    said = ", ".join(f"{task} ({name_of(_best(results, task))})" for task in there) or "on none of these tasks"
-    return f"**Where GRM has the best mean score**: {said}."
+    others = [method for method in METHODS if method not in GRM]
+    there = {task: _best(results, task) for task in tasks if _found_by(results, task)}
+    rivals = {task: _best(results, task, others) for task, method in there.items() if method in GRM}
+    said = [f"{task} ({_beside(results, there[task], rival, task)})" for task, rival in rivals.items()]
+    return f"**Where GRM has the best mean score**: {'; '.join(said) or 'on none of these tasks'}."
 
 
 def where_grm_is_not(results: StudyResults) -> str:
@@ -73,9 +74,7 @@ def where_grm_is_not(results: StudyResults) -> str:
         if not _found_by(results, task):
             said.append(f"{task} (no method finds its goal)")
         elif best not in GRM:
-            ours = _best(results, task, GRM)
-            how = "better than" if results.is_better(best, ours, [task]) else "which no interval tells from"
-            said.append(f"{task} ({name_of(best)}, {how} {name_of(ours)})")
+            said.append(f"{task} ({_beside(results, best, _best(results, task, GRM), task)})")
     return f"**Where it has not**: {'; '.join(said) or 'on none of these tasks'}."
 
 
@@ -90,13 +89,16 @@ def raw_bonus(results: StudyResults) -> str:
 
 
 def soonest(results: StudyResults) -> str:
-    """Say who solves each task first."""
+    """Say who solves each task first, on average over seeds, and in how many seeds not within the training."""
     said = []
     for task in _known_tasks(results):
         steps = {m: float(solved_steps(own).mean()) for m in METHODS if is_solved(own := results.runs(task, m))}
         if steps:
             first = min(steps, key=lambda method: steps[method])
-            said.append(f"{task}: {name_of(first)} ({steps[first] / 1e6:.2f} M steps)")
+            runs = results.runs(task, first)
+            late = sum(run["solved_step"] is None for run in runs)
+            never = f", {late} of {len(runs)} seeds never" if late else ""
+            said.append(f"{task}: {name_of(first)} ({steps[first] / 1e6:.2f} M steps{never})")
     return f"**Soonest**: {'; '.join(said)}." if said else _unknown("Soonest", "no task is solved by three seeds yet")
 
 
@@ -107,9 +109,13 @@ def guaranteed(results: StudyResults) -> str:
     best = next(iter(results.overall))
     own = next(method for method in results.overall if method in INVARIANT)
     if own == best:
-        return f"**What the guarantee costs**: nothing here, because {name_of(own)} is the best of all."
-    span = results.improvement(best, own).said(".2f")
-    return f"**What the guarantee costs**: {name_of(best)} beats {name_of(own)} with probability {span}."
+        return f"**What the guarantee costs**: nothing here, because {name_of(own)} has the highest mean of all."
+    chance = results.improvement(best, own)
+    none = "needs none" if best == "none" else "has none"
+    return (
+        f"**What the guarantee costs**: {name_of(best)}, which {none}, {_how(chance)} {name_of(own)}, the best that "
+        f"has one (probability of improvement {chance.said('.2f')})."
+    )
 
 
 def long_episodes(results: StudyResults) -> str:
@@ -118,29 +124,39 @@ def long_episodes(results: StudyResults) -> str:
     at = {limit: {d: results.limited(limit, d) for d in DELAYS} for limit in (OWN_LIMIT, longest)}
     if any(len(own) < SEEDS for cells in at.values() for own in cells.values()):
         return _unknown("Long episodes", f"the sweep of the time limit needs {SEEDS} seeds of every D")
-    solved = {limit: [d for d in DELAYS if is_solved(cells[d])] for limit, cells in at.items()}
+    solved = {limit: [name_of(d) for d in DELAYS if is_solved(cells[d])] for limit, cells in at.items()}
+    if not solved[OWN_LIMIT]:
+        return (
+            f"**Long episodes**: not to be judged, because no D solves {SWEPT} at its own limit, {OWN_LIMIT:,} steps."
+        )
+    by = ", ".join(solved[longest]) or "no D"
     best = {limit: max(DELAYS, key=lambda d: scores(SWEPT, cells[d]).mean()) for limit, cells in at.items()}
-    fails = bool(solved[OWN_LIMIT]) and not solved[longest]
     return (
-        f"**Long episodes**: GRM {'fails' if fails else 'does not fail'} at {longest:,} steps; the best there is "
-        f"{name_of(best[longest])}, at {OWN_LIMIT:,} steps {name_of(best[OWN_LIMIT])}."
+        f"**Long episodes**: GRM {'does not fail' if solved[longest] else 'fails'} at {longest:,} steps, where "
+        f"{SWEPT} is solved by {by}; the highest mean score there has {name_of(best[longest])}, at {OWN_LIMIT:,} steps "
+        f"{name_of(best[OWN_LIMIT])}."
     )
 
 
 def another_bonus(results: StudyResults) -> str:
-    """Say who is best with RND."""
-    own = {m: [scores(t, results.runs(t, m, bonus="rnd")) for t in FIRST] for m in RND_METHODS}
-    if any(len(values) < SEEDS for tasks in own.values() for values in tasks):
+    """Say who has the best mean score with RND on each task whose goal is found, beside GRM."""
+    if any(len(results.runs(t, m, "rnd")) < SEEDS for t in FIRST for m in RND_METHODS):
         return _unknown("With RND", f"{SEEDS} seeds of its six methods on two tasks are needed")
-    means = {method: float(np.mean([values.mean() for values in tasks])) for method, tasks in own.items()}
-    best = max(means, key=lambda method: means[method])
-    return f"**With RND**: {name_of(best)}, mean score {means[best]:.2f}; {name_of(OURS)} has {means[OURS]:.2f}."
+    said = []
+    for task in FIRST:
+        best = _best(results, task, RND_METHODS, "rnd")
+        if not any(is_found(results.runs(task, method, "rnd")) for method in RND_METHODS):
+            said.append(f"{task} (no method finds its goal)")
+        else:
+            other = OURS if best != OURS else _best(results, task, [m for m in RND_METHODS if m != OURS], "rnd")
+            said.append(f"{task} ({_beside(results, best, other, task, 'rnd')})")
+    return f"**With RND**, the best mean score: {'; '.join(said)}."
 
 
 def sensitive_to_alpha(results: StudyResults) -> str:
     """Say whose learning depends most, and least, on α."""
     shares = {m: tuning_shares(results.finished, m) for m in METHODS if m != "none"}
-    ranges = {m: max(own.values()) - min(own.values()) for m, own in shares.items() if len(own) == 3}
+    ranges = {m: max(own.values()) - min(own.values()) for m, own in shares.items() if len(own) == len(ALPHAS)}
     if len(ranges) < 2:
         return _unknown("How much α matters", "too few of the tuning runs are in")
     order = sorted(ranges, key=lambda method: ranges[method])
@@ -169,8 +185,21 @@ def _found_by(results: StudyResults, task: str) -> list[str]:
     return [method for method in METHODS if is_found(results.runs(task, method))]
 
 
-def _best(results: StudyResults, task: str, methods: Sequence[str] = METHODS) -> str:
-    return max(methods, key=lambda method: float(results.scores(method, [task])[0].mean()))
+def _best(results: StudyResults, task: str, methods: Sequence[str] = METHODS, bonus: str = "counts") -> str:
+    return max(methods, key=lambda method: float(results.scores(method, [task], bonus)[0].mean()))
+
+
+def _beside(results: StudyResults, one: str, other: str, task: str, bonus: str = "counts") -> str:
+    """Say how one method compares with another on one task."""
+    how = _how(results.improvement(one, other, [task], bonus))
+    return f"{name_of(one)}, which {how} {name_of(other)}"
+
+
+def _how(chance: Estimate) -> str:
+    """Say what the interval of a probability of improvement tells."""
+    if chance.low > 0.5:
+        return "is better than"
+    return "is told by no interval from" if chance.high >= 0.5 else "is worse, by the probability of improvement, than"
 
 
 def _unknown(heading: str, why: str) -> str:

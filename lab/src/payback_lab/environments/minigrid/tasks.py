@@ -96,7 +96,7 @@ def entry_of(name: str) -> Entry:
     if name in TASKS:
         return TASKS[name]
     size = name.removeprefix("DoorKey-").split("x")[0]
-    if name == f"DoorKey-{size}x{size}" and size.isdecimal() and int(size) >= 5:
+    if size.isdecimal() and name == f"DoorKey-{int(size)}x{int(size)}" and int(size) >= 5:
         return Entry("DoorKeyEnv", (("size", int(size)),))
     raise ValueError(
         f'there is no task "{name}"; choose among {", ".join(TASKS)}, or DoorKey of another size from 5 on'

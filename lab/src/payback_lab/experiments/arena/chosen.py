@@ -10,7 +10,7 @@ import numpy as np
 
 from payback_lab.experiments.arena.config import METHODS
 from payback_lab.experiments.arena.fewest import FEWEST, LIMITS
-from payback_lab.experiments.arena.finished import Finished, seeds_of
+from payback_lab.experiments.arena.finished import SEEDS, Finished, first_seeds
 from payback_lab.experiments.arena.measures import scores
 from payback_lab.experiments.arena.setting import Setting
 
@@ -39,8 +39,8 @@ SCREENED = ("none", "im")
 FIRST = ("DoorKey-11x11", "MultiRoom-N4-S5-NoisyTV")
 """The two tasks that are fixed beforehand."""
 LONG, LONG_IF_NONE, FOUND = 1000, "DoorKey-13x13", 0.1
-SEEDS, TELLING = 3, 2
-"""Seeds of every cell of the study, and how many tasks get more."""
+TELLING = 2
+"""How many tasks get more seeds."""
 
 
 class Screened(NamedTuple):
@@ -122,7 +122,7 @@ def spreads(finished: Finished, tasks: tuple[str, ...], alphas: Mapping[str, flo
     for task in tasks:
         means = []
         for method in METHODS:
-            runs = seeds_of(finished, cell_of(task, alphas[method]), method)[:SEEDS]
+            runs = first_seeds(finished, cell_of(task, alphas[method]), method)
             if len(runs) < SEEDS:
                 return None
             means.append(float(scores(task, runs).mean()))

@@ -4,14 +4,17 @@ A setting names task, α and γ, a scheme the method: `arena/DoorKey-11x11_a0.02
 """
 
 import importlib.util
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from payback_lab.claims.sentence import Claims
-from payback_lab.environments.minigrid.layouts import POOL, cache_folder, load_layouts
+from payback_lab.environments.minigrid.layouts import POOL, cache_folder, load_layouts, make_task
 from payback_lab.experiments.arena.claims import arena_claims
 from payback_lab.experiments.arena.config import METHODS, SETTINGS, ArenaConfig, config_of
 from payback_lab.experiments.arena.figures import single_figures
@@ -38,7 +41,8 @@ NOTES = (
     "A seed solves the task if there is a step from which on, to the end of training, at least 90 % of the last 100 "
     "episodes are solved. Final figures are over 1,000 episodes of the trained agent, acting as in training unless "
     "they say greedy; an episode that is not solved counts with the time limit. Of EIPO and HEPO the policy for both "
-    "rewards is the agent, and only its episodes count; the other one's figures are called second.",
+    "rewards is the agent, and only its episodes count; the other one's figures are called second. EIPO's policies "
+    "take turns within an episode, so that its training figures are of both, counted where the agent ended an episode.",
     "Without options the command plans the study of docs/predictions.md. Each method's α, the third and fourth task "
     "and the two that get more seeds are computed from the committed runs by the rules there. D = 1 and D = 100, which "
     "are only swept, have the α of D = 10 and D = 30; the raw bonus and D = 30 are also run on the noisy TV's task "
@@ -90,12 +94,14 @@ class ArenaExperiment(Experiment):
         return Run(self.name, None, setting, scheme, seed, config_of(parse_setting(setting), steps))
 
     def prepare(self, runs: Sequence[Run]) -> None:
-        """Refuse to start without the `minigrid` package, or with layouts that another version of it has drawn."""
+        """Refuse what cannot be run: no `minigrid`, layouts of another version of it, interest beyond float32."""
         if importlib.util.find_spec("minigrid") is None:
             raise UserError("arena needs minigrid, which draws the layouts and is not installed: pip install minigrid.")
         for task in dict.fromkeys(run.config.task for run in runs):
             if (cache_folder() / f"{task}-{POOL}.npz").exists():  # otherwise the version there is will draw them
                 load_layouts(task, POOL)
+        for run in runs:
+            _refuse_overflow(run)
 
     def execute(
         self, batch: tuple[Run, ...], progress: Callable[[float], None], out: Path | None = None
@@ -117,6 +123,19 @@ class ArenaExperiment(Experiment):
     def figures(self, result: Result, config: Mapping[str, Any]) -> dict[str, Scalar]:
         """Return the figures, those of the curve computed from it again."""
         return {**result.summary, **single_figures(result.columns)}
+
+
+def _refuse_overflow(run: Run) -> None:
+    """Refuse PBIM where the interest γ⁻ᵗ of a loan over a whole episode is more than float32 holds."""
+    config: ArenaConfig = run.config
+    if parse_method(run.scheme).kind != "pbim":
+        return
+    limit = make_task(config.task, config.payment, config.max_steps).max_steps
+    if -limit * math.log(config.gamma) > math.log(np.finfo(np.float32).max):
+        raise UserError(
+            f"{run.scheme} cannot be run in {run.setting}: over {limit:,} steps the interest at γ = {config.gamma:g} "
+            "is more than float32 holds; take a shorter time limit, a larger γ, or grm-D."
+        )
 
 
 EXPERIMENT = ArenaExperiment(

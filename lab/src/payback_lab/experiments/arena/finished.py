@@ -29,7 +29,17 @@ def finished_runs(runs: Iterable[Figures]) -> Finished:
     return found
 
 
+SEEDS = 3
+"""Seeds of every cell of the study: 0, 1 and 2."""
+
+
 def seeds_of(finished: Finished, setting: str, method: str) -> list[Figures]:
     """Return the runs of a cell in the order of their seeds; [] if there are none."""
     runs = finished.get((setting, method), {})
     return [runs[seed] for seed in sorted(runs)]
+
+
+def first_seeds(finished: Finished, setting: str, method: str) -> list[Figures]:
+    """Return the runs of a cell with the seeds that every cell has, by which choices and the sweep are judged."""
+    runs = finished.get((setting, method), {})
+    return [runs[seed] for seed in sorted(runs) if seed < SEEDS]

@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from payback_lab.experiments.arena.chosen import FIRST, SEEDS, Screened, cell_of, chosen_alpha, chosen_tasks, screened
+from payback_lab.experiments.arena.chosen import FIRST, Screened, cell_of, chosen_alpha, chosen_tasks, screened
 from payback_lab.experiments.arena.config import METHODS
-from payback_lab.experiments.arena.finished import Figures, Finished, finished_runs, seeds_of
+from payback_lab.experiments.arena.finished import SEEDS, Figures, Finished, finished_runs, first_seeds, seeds_of
 from payback_lab.experiments.arena.measures import scores
 from payback_lab.experiments.arena.study import Part, limited, parts_of
 from payback_lab.over_tasks import Estimate, interquartile_mean, probability_of_improvement
@@ -52,16 +52,16 @@ class StudyResults:
     def limited(self, limit: int, method: str) -> list[Figures]:
         """Return the runs of the sweep of the time limit: three seeds, also where the task's own limit has more."""
         alpha = self.alpha(method)
-        return [] if alpha is None else seeds_of(self.finished, limited(alpha, limit), method)[:SEEDS]
+        return [] if alpha is None else first_seeds(self.finished, limited(alpha, limit), method)
 
     @cached_property
     def compared(self) -> tuple[str, ...]:
         """Return the tasks on which every method has a finished run: over these, methods are compared."""
         return tuple(task for task in self.tasks if all(self.runs(task, method) for method in METHODS))
 
-    def scores(self, method: str, tasks: Sequence[str] | None = None) -> list[np.ndarray]:
+    def scores(self, method: str, tasks: Sequence[str] | None = None, bonus: str = "counts") -> list[np.ndarray]:
         """Return a method's scores, task by task."""
-        return [scores(task, self.runs(task, method)) for task in (self.compared if tasks is None else tasks)]
+        return [scores(task, self.runs(task, method, bonus)) for task in (self.compared if tasks is None else tasks)]
 
     @cached_property
     def overall(self) -> dict[str, Estimate]:
@@ -71,9 +71,9 @@ class StudyResults:
         found = {method: interquartile_mean(self.scores(method)) for method in METHODS}
         return dict(sorted(found.items(), key=lambda entry: -entry[1].value))
 
-    def improvement(self, one: str, other: str, tasks: Sequence[str] | None = None) -> Estimate:
+    def improvement(self, one: str, other: str, tasks: Sequence[str] | None = None, bonus: str = "counts") -> Estimate:
         """Return the probability that a seed of one method scores higher than one of another."""
-        return probability_of_improvement(self.scores(one, tasks), self.scores(other, tasks))
+        return probability_of_improvement(self.scores(one, tasks, bonus), self.scores(other, tasks, bonus))
 
     def seeds(self, tasks: Sequence[str] | None = None) -> tuple[int, int]:
         """Return the smallest and the largest number of seeds of a method on the compared tasks."""
@@ -83,10 +83,6 @@ class StudyResults:
     def enough(self, tasks: Sequence[str] | None = None) -> bool:
         """Say whether every method has the seeds that a comparison on these tasks needs."""
         return self.seeds(tasks)[0] >= SEEDS
-
-    def is_better(self, one: str, other: str, tasks: Sequence[str] | None = None) -> bool:
-        """Say whether the interval of that probability lies above one half."""
-        return self.improvement(one, other, tasks).low > 0.5
 
 
 def study_results(runs: Iterable[Figures]) -> StudyResults:

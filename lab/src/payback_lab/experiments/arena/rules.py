@@ -1,6 +1,7 @@
 """The rules of docs/predictions.md by which sentences about the arena are decided."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -10,8 +11,7 @@ from payback_lab.claims.evidence import Cell, Evidence, Measure
 from payback_lab.claims.sentence import FEWEST, Decision, Rule, rule
 from payback_lab.claims.verdicts import all_of, holds_if, positive
 from payback_lab.claims.wording import said
-from payback_lab.experiments.arena.chosen import SEEDS
-from payback_lab.experiments.arena.finished import Figures
+from payback_lab.experiments.arena.finished import SEEDS, Figures
 from payback_lab.experiments.arena.measures import is_found, is_solved, over_fewest, scores, shares, solved_steps
 from payback_lab.experiments.arena.setting import parse_setting
 from payback_lab.over_tasks import probability_of_improvement
@@ -21,6 +21,11 @@ from payback_lab.statistics import Estimate, bootstrap_interval
 def runs_of(evidence: Evidence, cell: Cell) -> list[Figures]:
     """Return the single figures of the runs of a cell."""
     return [run.summary for run in evidence.cells[cell]]
+
+
+def of_first_seeds(evidence: Evidence) -> Evidence:
+    """Return the evidence with as many seeds of every cell as the sweep of the time limit has."""
+    return replace(evidence, cells={cell: runs[:SEEDS] for cell, runs in evidence.cells.items()})
 
 
 def _of_task(measure: Callable[[str, Sequence[Figures]], np.ndarray]) -> Callable[[Evidence, Cell], np.ndarray]:
@@ -105,7 +110,8 @@ def long_episodes_fail(
     evidence: Evidence, measure: Measure, own: Sequence[Cell], longest: Sequence[Cell], expected: bool
 ) -> Decision:
     """Decide whether at the longest limit no D is solved while at the task's own some D is."""
-    at_own, at_longest = (any(is_solved(runs_of(evidence, cell)[:SEEDS]) for cell in cells) for cells in (own, longest))
+    evidence = of_first_seeds(evidence)
+    at_own, at_longest = (any(is_solved(runs_of(evidence, cell)) for cell in cells) for cells in (own, longest))
     return said(evidence, measure, (*own, *longest)), holds_if((at_own and not at_longest) == expected)
 
 
@@ -114,9 +120,9 @@ def smaller_delay_helps(
     evidence: Evidence, measure: Measure, own: Mapping[int, Cell], longest: Mapping[int, Cell], expected: bool
 ) -> Decision:
     """Decide whether the best mean score at the longest limit belongs to a smaller D than at the task's own."""
+    evidence = of_first_seeds(evidence)
     best = [
-        max(cells, key=lambda delay: float(evidence.values(cells[delay], measure)[:SEEDS].mean()))
-        for cells in (own, longest)
+        max(cells, key=lambda delay: float(evidence.values(cells[delay], measure).mean())) for cells in (own, longest)
     ]
     here = said(evidence, measure, (*own.values(), *longest.values()))
     return f"best D {best[0]}, at the longest limit {best[1]} ({here})", holds_if((best[1] < best[0]) == expected)

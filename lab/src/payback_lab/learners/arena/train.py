@@ -45,7 +45,7 @@ class Record(NamedTuple):
     steps: Any
     """Steps so far, all environments and policies together."""
     episodes: Any
-    """Episodes of the agent that ended in this update; those of a second policy do not count."""
+    """Episodes that the agent ended in this update; those that a second policy ended do not count."""
     solved: Any
     """How many of them were solved."""
     length: Any
@@ -151,9 +151,10 @@ def _record(told: paper.Record, **own: jax.Array) -> Record:
 
 
 def agents_own(collected: Collected) -> Events:
-    """Return the events without the ends of episodes in which the second policy acts, because the agent is the first.
+    """Return the events without the ends of episodes at which the second policy acts, because the agent is the first.
 
-    HEPO's second policy is paid for novelty alone: its episodes say nothing about the agent.
+    HEPO's second policy is paid for novelty alone, and its episodes, in environments of their own, say nothing about
+    the agent. EIPO's two policies take turns within an episode, so that an episode is told of the one that ended it.
     """
     own, events = collected.acting == 0, collected.events
     return events._replace(done=events.done & own, truncated=events.truncated & own)

@@ -132,34 +132,39 @@ def estimates_chart(
 def profile_figure(results: StudyResults, points: int = 26) -> dict[str, Any]:
     """Draw every method's performance profile in a panel of its own, the others in grey behind it."""
     at = np.linspace(0, 1, points)
-    curves = {method: performance_profile(results.scores(method), at)[0] for method in METHODS}
+    curves = {method: np.array(performance_profile(results.scores(method), at)).round(4) for method in METHODS}
     rows = [
-        {"panel": name_of(panel), "line": method, "own": panel == method, "at": x, "share": round(float(y), 4)}
+        {"panel": name_of(panel), "line": method, "own": panel == method, "at": x, "share": y}
+        | ({"low": low, "high": high} if panel == method else {})
         for panel in METHODS
         for method in (*(other for other in METHODS if other != panel), panel)
-        for x, y in zip(at.round(3).tolist(), curves[method], strict=True)
+        for x, (y, low, high) in zip(at.round(3).tolist(), curves[method].T.tolist(), strict=True)
     ]
     inks = {"scale": scheme_scale(METHODS), "legend": None}
+    x = alt.X("at:Q", title="score τ", axis=alt.Axis(tickCount=2, grid=False))
+    share = alt.Axis(format="%", tickCount=2)
+    table = alt.Chart(alt.Data(values=rows))
+    band = table.transform_filter("datum.own").mark_area(opacity=0.25)
+    low = alt.Y("low:Q", title="runs above τ", axis=share)
+    band = band.encode(x=x, y=low, y2="high:Q", color=alt.Color("line:N", **inks))
+    lines = table.mark_line().encode(
+        x=x,
+        y=alt.Y("share:Q", title="runs above τ", axis=share),
+        detail="line:N",
+        color=alt.condition("datum.own", alt.Color("line:N", **inks), alt.value("#d8d8d2")),
+        strokeWidth=alt.condition("datum.own", alt.value(3), alt.value(1)),
+    )
+    header = alt.Header(labelFontSize=13)
     chart = (
-        alt.Chart(alt.Data(values=rows))
-        .mark_line()
-        .encode(
-            x=alt.X("at:Q", title="score τ", axis=alt.Axis(tickCount=2, grid=False)),
-            y=alt.Y("share:Q", title="runs above τ", axis=alt.Axis(format="%", tickCount=2)),
-            detail="line:N",
-            color=alt.condition("datum.own", alt.Color("line:N", **inks), alt.value("#d8d8d2")),
-            strokeWidth=alt.condition("datum.own", alt.value(3), alt.value(1)),
-        )
+        alt.layer(band, lines)
         .properties(width=106, height=74)
         .facet(
-            facet=alt.Facet(
-                "panel:N", title=None, sort=[name_of(m) for m in METHODS], header=alt.Header(labelFontSize=13)
-            ),
+            facet=alt.Facet("panel:N", title=None, sort=[name_of(m) for m in METHODS], header=header),
             columns=3,
             spacing=14,
         )
     )
-    subtitle = [_over(results), "Higher is better; the others in grey."]
+    subtitle = [_over(results), "Higher is better; shaded: 95 % interval; the others in grey."]
     return figure_of(chart.properties(title=alt.TitleParams("Share of runs above a score", subtitle=subtitle, **WORDS)))
 
 

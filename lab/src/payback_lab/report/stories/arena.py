@@ -1,17 +1,20 @@
 """The arena on the first screen."""
 
+from dataclasses import replace
+
+from payback_lab.experiments.arena.chosen import FIRST, cell_of
 from payback_lab.experiments.arena.claims import setting_title
 from payback_lab.experiments.arena.results import StudyResults, study_results
+from payback_lab.experiments.arena.study import planned_runs
 from payback_lab.report import which_method
 from payback_lab.report.charts.arena import TALL, estimates_chart, found_chart, found_points
 from payback_lab.report.charts.curves import LABELS
 from payback_lab.report.charts.picture import first_column
 from payback_lab.report.stories.figures import curves, group_of, plain_groups
 from payback_lab.report.story import Drawing, Story
-from payback_lab.report.summary import Summary
+from payback_lab.report.summary import Group, Summary
 
 SHOWN = ("none", "im", "pies", "grm-30")
-FIRST = "DoorKey-11x11_a0.02_g0.995"
 
 
 def results_of(summary: Summary) -> StudyResults:
@@ -22,11 +25,9 @@ def results_of(summary: Summary) -> StudyResults:
 def how_many(summary: Summary) -> str:
     """Say how many runs are in; which tasks and rules were committed before them."""
     results = results_of(summary)
-    planned = sum(part.size for part in results.parts)
-    return (
-        f"{results.count} runs so far, of about {planned}; what counts as solved, sooner and better was committed "
-        "before them (docs/predictions.md)."
-    )
+    planned = len(planned_runs(results.parts)) + sum(part.size for part in results.parts if part.runs is None)
+    many = f"{results.count} runs so far, of {planned}" if results.count < planned else f"{results.count} runs"
+    return f"{many}; what counts as solved, sooner and better was committed before them (docs/predictions.md)."
 
 
 def best(summary: Summary) -> str:
@@ -50,13 +51,24 @@ def conclusion(summary: Summary) -> str | None:
 
 
 def picture(summary: Summary) -> Drawing | None:
-    """Draw the learning curves of the first task, or of the first setting there is."""
-    group = group_of(summary, FIRST) or next(iter(plain_groups(summary)), None)
+    """Draw the learning curves of the first task, each method with its own α, or of the first setting there is."""
+    group = _of_first_task(summary) or next(iter(plain_groups(summary)), None)
     column = first_column(group) if group else None
     if group is None or column is None:
         return None
     caption = f"{LABELS[column].capitalize()}, {setting_title(group.setting or '')}"
     return curves(group, SHOWN, caption) or curves(group, (), caption)
+
+
+def _of_first_task(summary: Summary) -> Group | None:
+    """Return a group with the curves of the shown methods on the first task, each from the group of its α."""
+    results = results_of(summary)
+    alphas = {method: alpha for method in SHOWN if (alpha := results.alpha(method)) is not None}
+    own = {method: group_of(summary, cell_of(FIRST[0], alpha)) for method, alpha in alphas.items()}
+    there = {method: group for method, group in own.items() if group and method in group.curves}
+    if not there:
+        return None
+    return replace(next(iter(there.values())), curves={method: group.curves[method] for method, group in there.items()})
 
 
 def charts(summary: Summary) -> list[Drawing]:
