@@ -130,4 +130,6 @@ def test_the_sweep_of_the_time_limit_is_judged_by_three_seeds() -> None:
     """The task's own limit may have five, the others have three."""
     last = f"{DOORKEY}_a0.02_g0.995/grm-100/seed4"
     found = decided(lambda run: {**run, "sampled_solved_length": 24.0} if last in run["id"] else run, seeds=5)
-    assert found["No smaller D helps in long episodes."].verdict == "holds"
+    sentence = "No smaller D helps in long episodes."
+    assert found[sentence].verdict == "holds"
+    assert found[sentence].here == decided(seeds=3)[sentence].here

@@ -145,11 +145,11 @@ def profile_figure(results: StudyResults, points: int = 26) -> dict[str, Any]:
     share = alt.Axis(format="%", tickCount=2)
     table = alt.Chart(alt.Data(values=rows))
     band = table.transform_filter("datum.own").mark_area(opacity=0.25)
-    low = alt.Y("low:Q", title="runs above τ", axis=share)
+    low = alt.Y("low:Q", title="runs > τ", axis=share)
     band = band.encode(x=x, y=low, y2="high:Q", color=alt.Color("line:N", **inks))
     lines = table.mark_line().encode(
         x=x,
-        y=alt.Y("share:Q", title="runs above τ", axis=share),
+        y=alt.Y("share:Q", title="runs > τ", axis=share),
         detail="line:N",
         color=alt.condition("datum.own", alt.Color("line:N", **inks), alt.value("#d8d8d2")),
         strokeWidth=alt.condition("datum.own", alt.value(3), alt.value(1)),
