@@ -9,6 +9,8 @@ import payback
 from payback.integrations.gymnasium import ShapeReward, ShapeVectorReward
 from payback.integrations.ledger import ShapingWarning
 
+from .corridor import Corridor
+
 GAMMA, B, T = 0.9, 3, 80
 MODES = list(AutoresetMode)
 RAW = {
@@ -250,6 +252,24 @@ def test_the_state_is_saved_and_loaded(walk, distance, tmp_path):
     later = ShapeReward(walk(), distance, payback.grm(GAMMA, 4))
     with pytest.raises(ValueError, match="holds the state of another transform"):
         later.ledger.load(tmp_path / "shaping.npz")
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int64", "float16", "float32"])
+def test_what_is_paid_is_the_sum_whatever_the_rewards_dtype(dtype):
+    class Cast(gym.vector.VectorWrapper):
+        def step(self, actions):
+            obs, reward, *rest = self.env.step(actions)
+            return obs, reward.astype(dtype), *rest
+
+    one = gym.wrappers.TransformReward(Corridor(4), lambda reward: np.dtype(dtype).type(reward))
+    single = ShapeReward(one, lambda *t: np.full(1, 0.3), payback.match_at_end(GAMMA))
+    vector = SyncVectorEnv([lambda: Corridor(4)] * 2, autoreset_mode=AutoresetMode.NEXT_STEP)
+    vector = ShapeVectorReward(Cast(vector), lambda *t: np.full(2, 0.3), payback.match_at_end(GAMMA))
+    for env, actions in ((single, 1), (vector, np.ones(2, int))):
+        env.reset()
+        paid = np.array([env.step(actions)[1] for _ in range(4)])
+        np.testing.assert_allclose(paid[:3], 1.3)
+        np.testing.assert_allclose(GAMMA ** np.arange(4) @ (paid - 1), 0, atol=1e-12)
 
 
 class TestBadInput:

@@ -38,6 +38,20 @@ MATCHES = {
 }
 
 
+def test_what_is_paid_for_integer_rewards_is_the_sum():
+    class Cast(Walk):
+        def step(self, key, state, action, params=None):
+            obs, state, _, *rest = super().step(key, state, action, params)
+            return obs, state, jnp.ones((), jnp.int32), *rest
+
+    rows, _ = play(ShapeVectorReward(Cast(), "novelty", payback.grm(GAMMA, 3), learner_gamma=GAMMA))
+    total, info = rows[3], rows[-1]
+    assert total.dtype == np.float32
+    np.testing.assert_allclose(total, 1 + info["shaped"], rtol=1e-6, atol=1e-6)
+    assert abs(info["shaped"]).max() > 0.1
+    assert check_episodes(info) == 0
+
+
 def distance(obs, action, next_obs, info):
     """A bonus that needs both observations and the action."""
     return jnp.abs(next_obs - obs).sum(axis=-1) + 0.5 * action

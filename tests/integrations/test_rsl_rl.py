@@ -174,6 +174,26 @@ def test_it_pays_what_the_ledger_pays(delay, center, on_truncation):
     assert trained.alg.broken == 0
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.float16, torch.float64])
+def test_what_is_paid_is_the_sum_whatever_the_rewards_dtype(dtype):
+    """rsl_rl stores float32; loans of 0.3 in an integer would be 0."""
+
+    class Cast(Random):
+        def step(self, actions):
+            obs, _, *rest = super().step(actions)
+            return obs, torch.ones(self.num_envs, dtype=dtype), *rest
+
+    bonus = {"intrinsic": lambda obs, a, n, e: torch.full((4,), 0.3)}
+    match = payback.match_at_end(GAMMA)
+    trained = runner(Cast(4), {**shaped(match), **bonus, "class_name": Kept}, 30)
+    with redirect_stdout(StringIO()):
+        trained.learn(1)
+    paid, stored = (np.array(torch.stack([row[k].double() for row in trained.alg.kept])) for k in (4, 6))
+    np.testing.assert_allclose(stored, 1 + paid, rtol=1e-6)
+    assert np.isclose(paid, 0.3, rtol=1e-6).sum() > 30
+    assert trained.alg.broken == 0
+
+
 @pytest.mark.parametrize("on_truncation", ["settle", "carry"])
 def test_it_records_what_it_paid(tmp_path, on_truncation):
     """A carried time-out is not settled, so that its episode is left unfinished in the log."""

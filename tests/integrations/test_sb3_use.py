@@ -206,18 +206,43 @@ class TestWhatIsWrappedAround:
         np.testing.assert_allclose(model.replay_buffer.rewards[model.replay_buffer.pos - 1], env.venv.paid, rtol=1e-6)
 
 
-def test_rewards_of_half_precision_are_paid_in_float32():
-    class Half(VecEnvWrapper):
-        def reset(self):
-            return self.venv.reset()
+class Cast(VecEnvWrapper):
+    """Pays the same rewards in another dtype."""
 
-        def step_wait(self):
-            obs, reward, done, infos = self.venv.step_wait()
-            return obs, reward.astype(np.float16), done, infos
+    def __init__(self, venv, dtype):
+        super().__init__(venv)
+        self.dtype = dtype
 
-    env = ShapeVecReward(Half(DummyVecEnv([lambda: Corridor(5)] * 2)), "bonus", GRM, learner_gamma=GAMMA)
+    def reset(self):
+        return self.venv.reset()
+
+    def step_wait(self):
+        obs, reward, done, infos = self.venv.step_wait()
+        return obs, reward.astype(self.dtype), done, infos
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "int64", "uint64", "float16", "float32", "float64"])
+def test_what_is_paid_is_the_sum_whatever_the_rewards_dtype(dtype):
+    """SubprocVecEnv stacks Python integers to int64, in which loans of 0.3 would be 0."""
+    venv = Cast(DummyVecEnv([lambda: Corridor(5)] * 2), dtype)
+    env = ShapeVecReward(venv, lambda *t: np.full(2, 0.3), payback.match_at_end(GAMMA), learner_gamma=GAMMA)
     env.reset()
-    assert env.step(np.ones(2, int))[1].dtype == np.float32
+    rows = [env.step(np.ones(2, int)) for _ in range(5)]
+    paid = np.array([row[1] for row in rows])
+    assert paid.dtype == (np.float64 if dtype == "float64" else np.float32)
+    np.testing.assert_allclose(paid, [[i["extrinsic"] + i["shaped"] for i in row[3]] for row in rows], rtol=1e-6)
+    np.testing.assert_allclose(paid[:4], 1.3, rtol=1e-6)
+    np.testing.assert_allclose(GAMMA ** np.arange(5) @ (paid - 1), 0, atol=1e-5)
+
+
+def test_the_learner_is_given_the_sum_of_integer_rewards():
+    venv = Cast(DummyVecEnv([lambda: Corridor(4)] * 2), np.int64)
+    env = ShapeVecReward(venv, lambda *t: np.full(2, 0.3), payback.match_at_end(GAMMA))
+    model = ppo(env)
+    model.learn(model.n_steps * 2, callback=CheckShaping())
+    paid = model.rollout_buffer.rewards[:4]
+    np.testing.assert_allclose(paid[:3], 1.3, rtol=1e-6)
+    np.testing.assert_allclose(GAMMA ** np.arange(4) @ (paid - 1), 0, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

@@ -93,6 +93,8 @@ class ShapedPPO(PPO):
         self, obs: Any, rewards: torch.Tensor, dones: torch.Tensor, extras: dict[str, torch.Tensor]
     ) -> None:
         """Record one environment step, paid r_t + F'_t."""
+        # rsl_rl stores float32; integers and halves, in which loans would be rounded, are paid in it too.
+        rewards = rewards if rewards.dtype in (torch.float32, torch.float64) else rewards.float()
         ended = _flags("dones", dones)
         limit = extras.get("time_outs")
         limit = torch.zeros_like(ended) if limit is None else _flags("time_outs", limit.to(ended.device)) & ended

@@ -28,7 +28,7 @@ from payback.integrations.lasting_state import leaves, rebuild
 from payback.integrations.told import confirm_gamma, refuse_unknown, say_dropped, say_time_limit, say_unconfirmed
 from payback.integrations.torchrl_followed import Followed
 from payback.integrations.torchrl_outside import Outside, refuse_stacked, say_around
-from payback.integrations.torchrl_reading import read_end, read_intrinsic, refuse_halves, refuse_too_large_for
+from payback.integrations.torchrl_reading import read_end, read_intrinsic, refuse_dtype, refuse_too_large_for
 from payback.integrations.torchrl_wiring import check_wiring
 
 with host("TorchRL", "pip install 'payback[torchrl]'"):
@@ -128,7 +128,7 @@ class ShapeReward(Transform):
 
     def _begin(self, dtype: torch.dtype, n: int) -> None:
         """Look at what the first step shows: the reward's dtype, what comes after, how many environments."""
-        refuse_halves(dtype)
+        refuse_dtype(dtype)
         if isinstance(self.shaping, Match):
             refuse_stacked(self, self.shaping.gamma)
             say_around(self)

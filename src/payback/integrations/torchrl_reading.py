@@ -44,12 +44,17 @@ def read_end(what: str, flags: torch.Tensor) -> torch.Tensor:
     return flags if flags.dtype == torch.bool else read_flags("ShapeReward", what, flags, flags)
 
 
-def refuse_halves(dtype: torch.dtype) -> None:
-    """Refuse to pay in float16 or bfloat16, because loans and repayments rounded to three digits do not cancel."""
+def refuse_dtype(dtype: torch.dtype) -> None:
+    """Refuse to pay in half precision or in integers, because rounded loans and repayments do not cancel."""
     if dtype in HALVES:
         raise TypeError(
             f"the environment's reward is {dtype}, in which loans and repayments do not cancel, because they are "
             "rounded to two or three digits; cast the reward to float32 before ShapeReward (DTypeCastTransform)"
+        )
+    if not dtype.is_floating_point:
+        raise TypeError(
+            f"the environment's reward is {dtype}, which cannot hold loans and repayments, because they are fractions; "
+            "cast the reward to float32 before ShapeReward (DTypeCastTransform)"
         )
 
 

@@ -108,7 +108,7 @@ class ShapeVecReward(Unshaped):
                 last = infos[k]["terminal_observation"]
                 infos[k]["terminal_observation"] = with_debt(last, self.ledger.ending[k])
             obs = with_debt(obs, self.ledger.owed)
-        paid = (reward + shaped).astype(reward.dtype if reward.dtype.itemsize >= 4 else np.float32)
+        paid = (reward + shaped).astype(_paid_in(reward.dtype))
         self.received, self.shaped, self.paid = reward, shaped, paid.copy()
         self.done = done.copy()
         return obs, paid, done, infos
@@ -133,6 +133,14 @@ class ShapeVecReward(Unshaped):
             next_obs = _with_terminal(self._obs, own, ended) if ended else self._obs
             values = ask(source, self.num_envs, step, before, copy(self._actions), next_obs, own)
         return read_intrinsic(values, self.num_envs, step)
+
+
+def _paid_in(dtype: np.dtype[Any]) -> Any:
+    """Return the dtype of r_t + F'_t: float32 unless rewards come in that or better, because others round loans.
+
+    SubprocVecEnv stacks Python integers to int64, in which a loan of 0.3 would be 0.
+    """
+    return dtype if dtype.kind == "f" and dtype.itemsize >= 4 else np.float32
 
 
 def _split(done: np.ndarray, infos: list[dict[str, Any]], ended: list[int]) -> tuple[np.ndarray, np.ndarray | None]:
