@@ -7,7 +7,9 @@ import pytest
 pytest.importorskip("torchrl", reason="pip install payback[torchrl]")
 import numpy as np
 import torch
-from torchrl.envs import Compose, GymWrapper, RewardClipping, RewardSum, SerialEnv, StepCounter, TransformedEnv
+from tensordict import TensorDict
+from torchrl.data import Composite, Unbounded
+from torchrl.envs import Compose, EnvBase, GymWrapper, RewardClipping, RewardSum, SerialEnv, StepCounter, TransformedEnv
 from torchrl.envs.transforms import DTypeCastTransform, Transform, VecNorm
 from torchrl.envs.utils import RandomPolicy
 
@@ -154,6 +156,13 @@ def test_rewards_in_half_precision_are_refused():
         play(env(inside=(half,)))
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.bool])
+def test_rewards_in_integers_are_refused(dtype):
+    whole = DTypeCastTransform(torch.float32, dtype, in_keys=["reward"])
+    with pytest.raises(TypeError, match=rf"reward is {dtype}, which cannot hold .* cast the reward to float32"):
+        play(env(inside=(whole,)))
+
+
 def test_loans_hold_no_graph():
     one = env(transform=payback.match_at_end(GAMMA), length=50)
     state = one.reset()
@@ -212,3 +221,55 @@ def test_it_records_what_it_paid(on_truncation, tmp_path):
     assert found.ok
     assert found.rows == 180
     assert len(found.episodes.leak) == 3 * int(np.sum(rollout["next", "terminated"].numpy()))
+
+
+def test_check_wiring_leaves_the_log_alone(tmp_path):
+    """It raised where a log was open, because it copied the module pyarrow; and what it plays is no training."""
+    one = env(length=8, record=tmp_path / "log")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*mid-episode")
+        assert check_wiring(one, episodes=4) >= 4
+        play(one, 30)
+        assert check_wiring(one, episodes=4) >= 4
+        play(one, 30)
+    shaping = shaping_of(one)
+    assert shaping.steps == 60
+    shaping.followed.watch.sum_up()
+    one.close()
+    found = audit_file(tmp_path / "log")
+    assert found.ok
+    assert found.rows == 120
+    assert len(found.episodes.leak) == shaping.followed.watch.finished == 2 * (30 // 8 + 30 // 4)
+    assert shaping.followed.watch.broken == 0
+
+
+class NeverCut(EnvBase):
+    """Ends after four steps, and has no `truncated`, which TorchRL leaves to the environment."""
+
+    def __init__(self):
+        super().__init__()
+        self.observation_spec = Composite(observation=Unbounded((1,)))
+        self.action_spec, self.reward_spec = Unbounded((1,)), Unbounded((1,))
+
+    def _reset(self, tensordict, **options):
+        self.t = 0
+        return TensorDict({"observation": torch.zeros(1)})
+
+    def _step(self, tensordict):
+        self.t += 1
+        ends = torch.tensor([self.t == 4])
+        return TensorDict({"observation": torch.zeros(1), "reward": torch.ones(1), "done": ends, "terminated": ends})
+
+    def _set_seed(self, seed):
+        pass
+
+
+@pytest.mark.parametrize("on_truncation", ["settle", "carry"])
+def test_check_wiring_without_truncations(on_truncation):
+    shaping = ShapeReward(payback.match_after(GAMMA, 4), on_truncation=on_truncation, learner_gamma=GAMMA)
+    one = TransformedEnv(NeverCut(), Compose(One(), shaping))
+    assert "truncated" not in one.done_spec.keys()  # noqa: SIM118
+    assert check_wiring(one, episodes=4) >= 4
+    one.append_transform(RewardClipping(-0.1, 0.1))
+    with pytest.raises(payback.LawBroken, match="came out of RewardClipping"):
+        check_wiring(one, episodes=4)

@@ -11,12 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from payback.integrations.host import host
 from payback.integrations.shaping_warning import ShapingWarning
 from payback.integrations.torchrl_outside import after, names
 from payback.integrations.wiring import STEPS_PER_EPISODE, compare
 
+with host("TorchRL", "pip install 'payback[torchrl]'"):
+    import torch
+
 KEYS = ("reward", "terminated", "truncated", "extrinsic_reward", "shaped_reward", "debt", "was_truncated")
-KEPT = ("drops", "steps", "confirmed", "_said", "_length", "_open", "followed", "outside")
+KEPT = ("steps", "confirmed", "_said", "outside")
 
 
 def check_wiring(env: Any, episodes: int = 20) -> int:
@@ -24,11 +28,15 @@ def check_wiring(env: Any, episodes: int = 20) -> int:
 
     Takes the finished TransformedEnv. Raises LawBroken where a transform after ShapeReward changes the reward
     (clipping, VecNorm, a frame skip) or ends episodes behind its back (StepCounter). Returns their number. The
-    environment is reset afterwards, without debts, and F̄ put back; what the bonus learned stays.
+    environment is reset afterwards, without debts, and F̄ put back; what the bonus learned stays. Nothing of it is
+    recorded.
     """
     shaping = _find(env)
     buffers = {name: buffer.clone() for name, buffer in shaping.named_buffers()}
-    before = {name: deepcopy(vars(shaping)[name]) for name in KEPT if name in vars(shaping)}
+    before = {name: deepcopy(vars(shaping)[name]) for name in KEPT}
+    followed, record, length = shaping.followed, shaping.record, shaping._length
+    # Watch and log do not see what is played, so that nothing of them need be copied: an open log cannot be.
+    shaping.followed = shaping.record = None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ShapingWarning)
@@ -38,7 +46,10 @@ def check_wiring(env: Any, episodes: int = 20) -> int:
         vars(shaping).update(before)
         for name, buffer in shaping.named_buffers():
             buffer.copy_(buffers[name])
-        shaping._open = None
+        shaping.followed, shaping.record = followed, record
+        if followed is not None:
+            followed.restart(torch.ones_like(length, dtype=torch.bool), length)
+        shaping._open, shaping._length = None, torch.zeros_like(length)
     if not finished:
         warnings.warn(
             "no episode ended under random actions, so that check_wiring has seen no settlement",
@@ -64,6 +75,8 @@ def _play(env: Any, shaping: Any, episodes: int) -> int:
     outside, finished, steps, length = names(after(shaping)), 0, 0, 64
     while finished < episodes and steps < episodes * STEPS_PER_EPISODE:
         rollout = env.rollout(length, break_when_any_done=False)["next"]
+        if "truncated" not in rollout:  # as in environments that have no time limit
+            rollout["truncated"] = torch.zeros_like(rollout["terminated"])
         # Time first, whatever the environment's batch: (T, B).
         rows = [_rows(rollout[key], len(rollout.batch_size)) for key in KEYS]
         for t in range(length):
