@@ -9,6 +9,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
 
 import payback
+from payback.integrations.bonus_per_environment import BonusPerEnvironment
 from payback.integrations.gymnasium import ShapeVectorReward
 from payback.integrations.sb3 import CheckShaping, ShapeVecReward
 
@@ -101,3 +102,24 @@ def test_what_is_kept_is_a_copy():
                 paid.append(bonus(obs, np.array([0, 1]), obs, {}))
             rewards.append(paid)
         np.testing.assert_array_equal(rewards[0], rewards[1], err_msg=name)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_host_that_steps_one_by_one_copies_what_is_episodic_alone(name):
+    """RLlib: a predictor that is copied would learn from the steps of one environment only."""
+    bonus = FRESH[name]()
+    assert bonus.episodic == (bonus.method.memory is not None)
+    each = BonusPerEnvironment(bonus, 3)
+    assert len({id(each.of(k)) for k in range(3)}) == (3 if bonus.episodic else 1)
+    each.reset(np.array([True, False, True]))
+
+
+@pytest.mark.parametrize(("says", "copies"), [({}, 3), ({"episodic": True}, 3), ({"episodic": False}, 1)])
+def test_a_bonus_of_your_own_says_whether_it_is_episodic(says, copies):
+    told = []
+    own = {"__call__": lambda self, *t: np.ones(1), "reset": lambda self, where: told.append(id(self)), **says}
+    each = BonusPerEnvironment(type("Own", (), own)(), 3)
+    assert len({id(each.of(k)) for k in range(3)}) == copies
+    each.reset(np.ones(3, bool))
+    assert told == [id(each.of(k)) for k in range(3)]
+    BonusPerEnvironment(lambda *t: np.ones(1), 2).reset(np.ones(2, bool))

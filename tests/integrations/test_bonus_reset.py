@@ -90,7 +90,7 @@ def test_rllib():
     from payback.integrations.rllib import ShapeReward as Callback
 
     shaping = Callback(EpisodicCount(alpha=1.0), payback.grm(0.9, 1))
-    runner = SimpleNamespace(config=SimpleNamespace(in_evaluation=False), num_envs=3)
+    runner = SimpleNamespace(config=SimpleNamespace(in_evaluation=False), num_envs=3, worker_index=0, env=None)
     chance, lengths = np.random.default_rng(0), (3, 4, 5)
     envs, episodes = [Corridor(n) for n in lengths], [None] * 3
     took, paid = [[] for _ in range(3)], [[] for _ in range(3)]

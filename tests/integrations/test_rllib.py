@@ -6,6 +6,7 @@ from collections import defaultdict
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from ray.rllib.algorithms.ppo import PPOConfig
     from ray.rllib.callbacks.callbacks import RLlibCallback
+    from ray.rllib.env.single_agent_episode import SingleAgentEpisode
     from ray.tune.registry import register_env
 
 import payback
@@ -49,7 +51,7 @@ def config(walk):
     register_env("walk", lambda context: walk())
 
     def config(transform, runners=0, log=(Log,), gamma=GAMMA, **options):
-        shaping = partial(ShapeReward, intrinsic="novelty", transform=transform, **options)
+        shaping = partial(ShapeReward, **{"intrinsic": "novelty", "transform": transform, **options})
         return (
             PPOConfig()
             .environment("walk")
@@ -181,10 +183,6 @@ def step(shaping, runner, episode, *, ends):
 
 
 def test_a_bonus_that_raises_at_an_end_and_overflow(config):
-    from types import SimpleNamespace
-
-    from ray.rllib.env.single_agent_episode import SingleAgentEpisode
-
     runner = SimpleNamespace(config=SimpleNamespace(in_evaluation=False), num_envs=1, worker_index=0, env=None)
     shaping = ShapeReward(RaisesOnce(), payback.match_at_end(0.5))
     for _ in range(2):
@@ -207,6 +205,37 @@ def test_a_bonus_that_raises_at_an_end_and_overflow(config):
         step(shaping, runner, episode, ends=False)
     with pytest.raises(OverflowError, match=r"step 140 of its episode.*float32 cannot hold"):
         step(shaping, runner, episode, ends=True)
+
+
+def test_a_network_without_episodic_memory_is_shared_by_the_environments_of_a_runner(config):
+    from payback.bonuses.torch import RND
+
+    algorithm = config(payback.grm(GAMMA, 3), intrinsic=RND(learn_every=8)).build_algo()
+    algorithm.train()
+    shaping = algorithm.env_runner._callbacks[0]
+    assert len({id(shaping._bonuses.of(k)) for k in range(3)}) == 1
+    algorithm.stop()
+
+
+def test_tuple_observations_and_actions_keep_their_parts():
+    seen = []
+
+    def bonus(obs, action, next_obs, info):
+        seen.append((obs, action, next_obs))
+        next_obs[0][:] = 77
+        return np.ones(1)
+
+    runner = SimpleNamespace(config=SimpleNamespace(in_evaluation=False), num_envs=1, worker_index=0, env=None)
+    shaping, episode = ShapeReward(bonus, payback.match_at_end(GAMMA)), SingleAgentEpisode()
+    episode.add_env_reset((np.zeros(3), 1, {"same": (np.zeros(2), np.ones(2))}), {})
+    shaping.on_episode_start(episode=episode, env_runner=runner, env_index=0)
+    episode.add_env_step((np.ones(3), 2, {"same": (np.ones(2), np.ones(2))}), (0, np.zeros(2)), 1.0, {})
+    shaping.on_episode_step(episode=episode, env_runner=runner, env_index=0)
+    obs, action, next_obs = seen[0]
+    assert isinstance(obs, tuple)
+    assert [part.shape for part in (*obs[:2], *action)] == [(1, 3), (1,), (1,), (1, 2)]
+    assert [part.shape for part in next_obs[2]["same"]] == [(1, 2), (1, 2)]
+    assert (episode.get_observations(-1)[0] == 1).all(), "a bonus gets copies"
 
 
 @pytest.mark.parametrize("runners", [0, 2])

@@ -11,13 +11,14 @@ import numpy as np
 class BonusPerEnvironment:
     """The bonus of each environment of a runner, called on batches of one.
 
-    A bonus that has `reset` remembers the episode under way, so each environment gets a copy; others are shared.
+    An episodic bonus remembers the episode under way, so each environment gets a copy; others are shared. A bonus that
+    has `reset` is taken for episodic, unless its attribute `episodic` is False: so RND has one predictor for all.
     """
 
     def __init__(self, bonus: Any, num_envs: int):
-        self._episodic = callable(getattr(bonus, "reset", None))
+        self._told = callable(getattr(bonus, "reset", None))
         self._bonuses: list[Any] = [bonus] * num_envs
-        if self._episodic:
+        if self._told and getattr(bonus, "episodic", True):
             self._bonuses[1:] = [deepcopy(bonus) for _ in range(num_envs - 1)]
 
     def of(self, env_index: int) -> Any:
@@ -26,6 +27,6 @@ class BonusPerEnvironment:
 
     def reset(self, where: np.ndarray) -> None:
         """Tell the bonuses of the environments in the (B,) mask that their episodes are over."""
-        if self._episodic:
+        if self._told:
             for k in np.flatnonzero(where):
                 self._bonuses[k].reset(np.ones(1, dtype=bool))

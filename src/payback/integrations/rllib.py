@@ -46,7 +46,7 @@ Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
 
 The callable gets copies of the arrays, and is told that an episode is over by `reset(where)`, a mask of one, if it has
 that method. Where a runner has several environments each then gets a copy of the callable, because a batch of one
-cannot say whose episode it belongs to.
+cannot say whose episode it belongs to; a callable whose attribute `episodic` is False is shared by them all.
 """
 
 METRIC = "extrinsic_return_mean"
@@ -218,6 +218,8 @@ def _batch(x: Any) -> Any:
     """One environment's observation or action as a batch of one: a copy, because the episode keeps the original."""
     if isinstance(x, dict):
         return {key: _batch(value) for key, value in x.items()}
+    if isinstance(x, tuple):
+        return tuple(_batch(value) for value in x)
     return np.array(x)[None]
 
 

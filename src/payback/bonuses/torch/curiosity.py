@@ -69,6 +69,11 @@ class Curiosity:
         self.networks = nn.ModuleDict()
         """Made at the first call, when the observations' shape is known."""
 
+    @property
+    def episodic(self) -> bool:
+        """Whether it remembers the episodes under way; if not, RLlib's environments share it."""
+        return self.method.memory is not None
+
     def __call__(self, obs: Any, action: Any, next_obs: Any, info: Any) -> np.ndarray:
         """Return F (B,) of a batch of transitions, then learn from them if it is time."""
         batch = self._read(obs, action, next_obs)
