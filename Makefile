@@ -111,7 +111,7 @@ test-fast: $(VENV)/.dev-ready  ## the library's tests on NumPy alone (under two 
 
 # Without the doctests, whose option skips a test file that cannot be imported: here that is a failure.
 HOST_RUN := bin/python -m pytest --quiet --numprocesses 2 --dist loadfile -o addopts="--import-mode=importlib -ra"
-IN_HOSTS := rllib rllte gymnax rsl_rl rl_zoo gymnasium truncation
+IN_HOSTS := rllib rllte gymnax rsl_rl rl_zoo gymnasium truncation bonus_reset
 AT_FLOORS := gymnasium sb3 torchrl truncation wiring watch dropped_debts bonus_reset own_match learner_gamma
 
 test-hosts: .envs/hosts/.ready  ## the adapters of RLlib, rllte, gymnax, rsl_rl and RL Zoo, in an environment of their own
