@@ -94,6 +94,42 @@ def test_counts_are_those_of_numpy(pure, plain):
 
 
 @pytest.mark.parametrize("name", PURE)
+def test_booleans_are_read_as_zeros_and_ones(name):
+    bonus = PURE[name]()
+    flags = {key: ROLLOUT[key].astype(bool) for key in ("obs", "next_obs")}
+    _, expected = scanned(bonus, fresh(bonus, ROLLOUT), ROLLOUT)
+    _, paid = scanned(bonus, fresh(bonus, {**ROLLOUT, **flags}), {**ROLLOUT, **flags})
+    np.testing.assert_allclose(paid, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("make", [count, episodic_count])
+def test_cells_may_be_booleans(make):
+    """As an index, booleans would be a mask."""
+    bonus, no = make(2, alpha=1.0, root=False), jnp.zeros(2, bool)
+    for cells in (jnp.array([1, 0]), jnp.array([True, False])):
+        state = bonus.init(jax.random.key(0), cells)
+        for _ in range(2):
+            state, F = bonus.update(state, 1 - cells.astype(int), None, cells, no)
+        assert F.tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(("outside", "nearest"), [(3, 2), (99, 2), (-1, 0), (-4, 0)])
+@pytest.mark.parametrize("make", [count, episodic_count])
+def test_a_cell_outside_counts_as_the_nearest(make, outside, nearest):
+    """Nothing can be raised under jit, and a place that is never counted would pay α for ever."""
+    bonus, no = make(3, alpha=1.0, root=False), jnp.array([False])
+    paid = []
+    for cell in (outside, nearest):
+        state = bonus.init(jax.random.key(0), jnp.array([1]))
+        for _ in range(3):
+            state, F = jax.jit(bonus.update)(state, jnp.array([1]), None, jnp.array([cell]), no)
+        _, inside = bonus.update(state, jnp.array([1]), None, jnp.array([nearest]), no)
+        paid.append([*F.tolist(), *inside.tolist()])
+    assert paid[0] == paid[1]
+    np.testing.assert_allclose(paid[0], [1 / 3, 1 / 4], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", PURE)
 def test_no_reward_depends_on_what_comes_later(name):
     bonus = PURE[name]()
     state = fresh(bonus, ROLLOUT)
