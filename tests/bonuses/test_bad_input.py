@@ -1,10 +1,13 @@
 """Wrong input gets one sentence that names what was found and what is taken."""
 
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from payback.bonuses import Count, EpisodicCount, Recency, SimHash
-from payback.bonuses.torch import E3B, ICM, RIDE, RND, NovelD
+from payback.bonuses.torch import E3B, ICM, RIDE, RND, Disagreement, NovelD
 
 ROW = np.zeros((2, 3))
 ACTION = np.zeros(2, dtype=int)
@@ -21,6 +24,15 @@ def test_observations_that_are_no_arrays():
         for obs in (None, 3.0, [object(), object()], {"graph": np.array([None, None])}):
             with pytest.raises(TypeError, match=r"cannot read the observation.*a batch of arrays with one row"):
                 make()(obs, ACTION, obs, {})
+
+
+@pytest.mark.parametrize("make", [Count, EpisodicCount, SimHash, Recency, RND])
+def test_observations_that_jax_traces(make):
+    bonus = make()
+    with pytest.raises(
+        TypeError, match=r"observation, because JAX traces it: take a pure bonus of payback.bonuses.jax"
+    ):
+        jax.jit(lambda obs: bonus(obs, ACTION, obs, {}))(jnp.zeros((2, 3)))
 
 
 def test_simhash_takes_numbers():
@@ -114,8 +126,46 @@ def test_actions_that_do_not_fit():
     for action in ([0, 2], [-1, 0], [0.5, 1.0]):
         with pytest.raises(ValueError, match="actions must be whole numbers from 0 to 1, got"):
             bonus(ROW, np.array(action), ROW, {})
-    with pytest.raises(TypeError, match="the number of discrete actions, or a Discrete or Box space, got str"):
+    with pytest.raises(
+        TypeError, match="the number of discrete actions, or a Discrete, Box or MultiBinary space, got str"
+    ):
         ICM("left")
+
+
+@pytest.mark.parametrize("actions", [0, -1, gym.spaces.Box(-1, 1, (0,))])
+def test_spaces_without_an_action(actions):
+    with pytest.raises(ValueError, match="RIDE: actions must be at least 1, got "):
+        RIDE(actions)
+
+
+NEEDS_ACTIONS = {
+    **{make.__name__: lambda make=make: make(3) for make in (ICM, RIDE, E3B, Disagreement)},
+    "Recency": lambda: Recency(),
+}
+
+
+@pytest.mark.parametrize("name", NEEDS_ACTIONS)
+def test_one_action_per_environment(name):
+    for action, got in ((None, "None"), (ACTION[:1], "1 of them"), (np.zeros(4, dtype=int), "4 of them")):
+        with pytest.raises(ValueError, match=f"^{name} needs one action for each of 2 environments, got {got}$"):
+            NEEDS_ACTIONS[name]()(ROW, action, ROW, {})
+
+
+@pytest.mark.parametrize(
+    ("actions", "action", "sentence"),
+    [
+        (2, np.zeros((2, 2), dtype=int), "one action for each of 2 environments, got 4 of them"),
+        (2, np.array(0), "one action for each of 2 environments, got 1 of them"),
+        (gym.spaces.Box(-1, 1, (3,)), np.zeros((2, 2)), r"actions of 3 numbers each, got an array of shape \(2, 2\)"),
+        (gym.spaces.Box(-1, 1, (3,)), np.zeros(2), r"actions of 3 numbers each, got an array of shape \(2,\)"),
+        (gym.spaces.MultiBinary(3), np.zeros((1, 3)), "one action for each of 2 environments, got 1 of them"),
+        (gym.spaces.Box(-1, 1, (1,)), np.array(0.5), "one action for each of 2 environments, got 1 of them"),
+    ],
+)
+def test_actions_of_another_shape(actions, action, sentence):
+    for make in (ICM, RIDE):
+        with pytest.raises(ValueError, match=f"{make.__name__} needs {sentence}"):
+            make(actions)(ROW, action, ROW, {})
 
 
 def test_observations_that_are_not_finite():

@@ -5,6 +5,7 @@ import pytest
 
 from payback.bonuses import Count, EpisodicCount, Recency, SimHash
 
+from .cases import FRESH
 from .streams import play, transitions
 
 ROLLOUT = transitions(T=40, B=3)
@@ -79,6 +80,13 @@ def test_vectors_images_and_dicts_are_told_apart_by_all_their_parts(make):
         bonus(base, action, base, {})
         first, second = bonus(base, action, changed, {})
         assert first < second == 1
+
+
+@pytest.mark.parametrize("name", FRESH)
+def test_no_environment_is_paid_nothing(name):
+    for obs in (np.zeros((0, 4)), {"a": np.zeros((0, 2, 2)), "b": np.zeros((0, 3))}):
+        if name != "EpisodicCount, root" or isinstance(obs, np.ndarray):  # whose key takes an array
+            assert FRESH[name]()(obs, np.zeros(0, dtype=int), obs, {}).shape == (0,)
 
 
 def test_minus_zero_is_zero():

@@ -165,6 +165,33 @@ def test_the_features_of_e3b_and_icm_take_continuous_actions():
             assert bonus(obs, action, obs[::-1].copy(), {}).shape == (4,)
 
 
+def test_several_binary_actions_are_flat_numbers():
+    """`MultiBinary.n` is a whole number, as `Discrete.n` is."""
+    import gymnasium as gym
+
+    from payback.bonuses.torch import E3B, ICM, RIDE, Disagreement
+    from payback.bonuses.torch.sight import Actions
+
+    action, obs = np.array([[0, 1, 1]] * 4, dtype=np.int8), np.eye(4, dtype=np.float32)
+    read = Actions("E3B", gym.spaces.MultiBinary(3))
+    assert not read.discrete
+    assert read(action, 4).tolist() == action.tolist()
+    for make in (E3B, ICM, RIDE, Disagreement):
+        bonus = make(gym.spaces.MultiBinary(3), learn_every=1)
+        for _ in range(3):
+            assert bonus(obs, action, obs[::-1].copy(), {}).shape == (4,)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_booleans_are_read_as_zeros_and_ones(name):
+    """As MinAtar shows its channels."""
+    flags = {key: ROLLOUT[key].astype(bool) for key in ("obs", "next_obs")}
+    expected = play(NETWORKS[name](), ROLLOUT)
+    np.testing.assert_allclose(play(NETWORKS[name](), {**ROLLOUT, **flags}), expected, rtol=1e-6)
+    for obs in (np.eye(4, dtype=bool).reshape(4, 2, 2), {"image": np.ones((4, 7, 7, 3), dtype=bool)}):
+        assert NETWORKS[name]()(obs, np.zeros(4, dtype=int), obs, {}).shape == (4,)
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 def test_images_and_dicts(name):
     rng = np.random.default_rng(0)

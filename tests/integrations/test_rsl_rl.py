@@ -21,7 +21,8 @@ with warnings.catch_warnings():
 
 import payback  # noqa: E402
 from payback.auditing.log_file import audit_file  # noqa: E402
-from payback.bonuses import EpisodicCount  # noqa: E402
+from payback.bonuses import Count, EpisodicCount, Recency, SimHash  # noqa: E402
+from payback.bonuses.torch import E3B, ICM, RIDE, RND, Disagreement, NovelD  # noqa: E402
 from payback.integrations.ledger import Ledger, ShapingWarning  # noqa: E402
 from payback.integrations.rsl_rl import ShapedPPO  # noqa: E402
 
@@ -285,6 +286,28 @@ def test_an_episodic_bonus_is_told_of_every_end():
     dones = np.stack([np.array(row[1]) for row in trained.alg.kept]).astype(bool)
     np.testing.assert_array_equal(np.stack(bonus.ends), dones[dones.any(axis=1)])
     np.testing.assert_array_equal(np.stack(bonus.valid), ~dones)
+
+
+class Actions:
+    """A space of one number, as rsl_rl's environments take it here; rsl_rl itself has no spaces."""
+
+    shape = (1,)
+
+
+READY = {make.__name__: make for make in (Count, EpisodicCount, Recency, SimHash, RND, NovelD)}
+READY |= {make.__name__: lambda make=make: make(Actions()) for make in (ICM, RIDE, E3B, Disagreement)}
+
+
+@pytest.mark.parametrize("name", READY)
+def test_every_ready_bonus_reads_its_tensordicts(name):
+    """Without view=, and past call 32, at which networks learn, although rsl_rl collects in inference mode."""
+    intrinsic = READY[name]()
+    trained = runner(Random(3), {**shaped(payback.grm(GAMMA, 3)), "class_name": Kept, "intrinsic": intrinsic}, 40)
+    with redirect_stdout(StringIO()):
+        trained.learn(1)
+    F = torch.stack([row[3] for row in trained.alg.kept])
+    assert F.std() > 0
+    assert trained.alg.broken == 0
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any
 
+import array_api_compat
 import numpy as np
 
 from payback.core.arrays import is_tuple
@@ -16,15 +18,21 @@ Key = Callable[[Any], Hashable]
 def leaves(name: str, obs: Any, place: str = "") -> Iterator[tuple[str, np.ndarray]]:
     """Yield every array of a batch of observations with its place in a Dict or Tuple space."""
     if _is_mapping(obs):
-        for part in sorted(obs):
+        # keys(), because a TensorDict, which rsl_rl passes, yields its rows when it is iterated over.
+        for part in sorted(obs.keys()):
             yield from leaves(name, obs[part], f"{place}[{part!r}]")
     elif _is_tuple_of_parts(obs):
         for i, item in enumerate(obs):
             yield from leaves(name, item, f"{place}[{i}]")
     else:
         try:
-            array = np.asarray(obs)
+            array = as_array(obs)
         except (TypeError, ValueError, RuntimeError):
+            if array_api_compat.is_jax_array(obs):
+                raise TypeError(
+                    f"{name} cannot read the observation{place}, because JAX traces it: take a pure bonus of "
+                    "payback.bonuses.jax, whose memory is a state and not a Python object"
+                ) from None
             array = np.asarray(None)
         if array.dtype.hasobject or array.ndim == 0:
             raise TypeError(
@@ -32,6 +40,14 @@ def leaves(name: str, obs: Any, place: str = "") -> Iterator[tuple[str, np.ndarr
                 "one row per environment, or a Dict or Tuple of them"
             )
         yield place, array
+
+
+def as_array(values: Any) -> np.ndarray:
+    """Return an array; a Torch tensor may be on any device, and bfloat16, which NumPy has not, becomes float32."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        values = values.float() if str(values.dtype) == "torch.bfloat16" else values
+    return np.asarray(values)
 
 
 def as_leaves(name: str, obs: Any) -> tuple[int, list[tuple[str, np.ndarray]]]:
@@ -54,6 +70,7 @@ def row_keys(name: str, obs: Any, key: Key | None) -> list[Hashable]:
     """Return what stands for each row: `key` of it, or its bytes, with −0.0 read as 0.0."""
     B, found = as_leaves(name, obs)
     if key is not None:
+        obs = _without_tensors(obs)
         return [_hashable(name, key(_row(obs, k)), k) for k in range(B)]
     columns = [_bytes_of_rows(array) for _, array in found]
     return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
@@ -65,6 +82,15 @@ def _bytes_of_rows(array: np.ndarray) -> list[Hashable]:
     if array.dtype.kind == "f":
         array = array + 0.0
     return [row.tobytes() for row in array]
+
+
+def _without_tensors(obs: Any) -> Any:
+    """Return arrays where there are tensors, because these are hashed by identity: no place would come again."""
+    if _is_mapping(obs):
+        return {part: _without_tensors(item) for part, item in obs.items()}
+    if _is_tuple_of_parts(obs):
+        return tuple(_without_tensors(item) for item in obs)
+    return as_array(obs) if hasattr(obs, "detach") else obs
 
 
 def _row(obs: Any, k: int) -> Any:
@@ -98,8 +124,13 @@ def _hashable(name: str, found: Any, k: int) -> Hashable:
 
 def flat_rows(name: str, obs: Any) -> np.ndarray:
     """Return a batch as (B, D) floats: the arrays of a Dict, sorted by name, flattened and concatenated."""
-    B, found = numbers_of(name, obs)
-    return np.concatenate([array.reshape(B, -1).astype(np.float64) for array in found], axis=1)
+    _, found = numbers_of(name, obs)
+    return np.concatenate([flattened(array).astype(np.float64) for array in found], axis=1)
+
+
+def flattened(array: np.ndarray) -> np.ndarray:
+    """Return an array as (B, D), also where B is 0."""
+    return array.reshape(len(array), math.prod(array.shape[1:]))
 
 
 def numbers_of(name: str, obs: Any) -> tuple[int, list[np.ndarray]]:
@@ -119,7 +150,7 @@ def valid_rows(info: Any, B: int) -> np.ndarray | None:
     valid = info.get("valid") if _is_mapping(info) else None
     if valid is None:
         return None
-    valid = np.asarray(valid, dtype=bool)
+    valid = as_array(valid).astype(bool)
     if valid.shape != (B,):
         raise ValueError(f'info["valid"] has shape {valid.shape}, not ({B},): one flag per environment')
     return None if valid.all() else valid
@@ -127,13 +158,20 @@ def valid_rows(info: Any, B: int) -> np.ndarray | None:
 
 def rows_to_reset(name: str, where: Any) -> np.ndarray:
     """Return a (B,) mask of the environments whose episode is over."""
-    mask = np.asarray(where)
+    mask = as_array(where)
     if mask.ndim != 1 or mask.dtype != np.bool_:
         raise ValueError(
             f"{name}.reset takes a (B,) mask of booleans, True where an episode is over, "
             f"got shape {mask.shape} of {mask.dtype}"
         )
     return mask
+
+
+def refuse_other_actions(name: str, actions: int | None, B: int) -> None:
+    """Refuse another number of actions than there are environments; None stands for no actions at all."""
+    if actions != B:
+        got = "None" if actions is None else f"{actions} of them"
+        raise ValueError(f"{name} needs one action for each of {B} environments, got {got}")
 
 
 def refuse_other_number(name: str, under_way: int, B: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from payback.bonuses.observations import Key, row_keys, valid_rows
+from payback.bonuses.observations import Key, refuse_other_actions, row_keys, valid_rows
 from payback.bonuses.saved import array_as_keys, keys_as_array, read, write
 
 
@@ -36,7 +36,9 @@ class Recency:
 
     def __call__(self, obs: Any, action: Any, next_obs: Any, info: Any) -> np.ndarray:
         """Return F (B,) of a batch of transitions."""
-        places, actions = row_keys("Recency", obs, self._key), row_keys("Recency", action, None)
+        places = row_keys("Recency", obs, self._key)
+        actions = [] if action is None else row_keys("Recency", action, None)
+        refuse_other_actions("Recency", None if action is None else len(actions), len(places))
         pairs = list(zip(places, actions, strict=True))
         valid = valid_rows(info, len(pairs))
         self._now += valid is None or bool(valid.any())

@@ -23,6 +23,9 @@ from payback.bonuses.torch.sight import Actions, Sight
 from payback.core.arrays import all_finite
 from payback.core.validate import read_count
 
+_with_gradients = torch.inference_mode(False)
+"""Hosts may collect in inference mode, as rsl_rl does, or without gradients, which learning needs."""
+
 
 class Curiosity:
     """An intrinsic reward made of networks: call it on batches of transitions, and it trains itself.
@@ -74,6 +77,7 @@ class Curiosity:
         """Whether it remembers the episodes under way; if not, RLlib's environments share it."""
         return self.method.memory is not None
 
+    @_with_gradients
     def __call__(self, obs: Any, action: Any, next_obs: Any, info: Any) -> np.ndarray:
         """Return F (B,) of a batch of transitions, then learn from them if it is time."""
         batch = self._read(obs, action, next_obs)
@@ -95,6 +99,7 @@ class Curiosity:
                 self._step(part)
         return paid
 
+    @_with_gradients
     def learn(self, batch: tuple[Any, Any, Any]) -> float:
         """Take one gradient step on (obs, action, next_obs), each of N rows, and return the loss.
 
@@ -121,6 +126,7 @@ class Curiosity:
             arrays |= self.method.memory.arrays()
         write(path, self.method.name, self.method.sizes, arrays)
 
+    @_with_gradients
     def load(self, path: str | os.PathLike[str]) -> None:
         """Go on exactly where the saved bonus was; its sizes and the observations' shape must be the same."""
         arrays = read(path, self.method.name, self.method.sizes)
@@ -147,7 +153,7 @@ class Curiosity:
                 f"{self.method.name} was made for observations of shape {self._shape}, got {tuple(y.shape[1:])}"
             )
         x = self._sight(obs) if self.method.looks_back else None
-        return x, None if self._actions is None else self._actions(action), y
+        return x, None if self._actions is None else self._actions(action, len(y)), y
 
     def _build(self, shape: tuple[int, ...]) -> None:
         # Drawn on the CPU whatever Torch's default device is, so that a seed means the same weights on every device.

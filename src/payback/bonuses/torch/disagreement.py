@@ -49,7 +49,7 @@ def Disagreement(  # noqa: N802  the method's name
         name="Disagreement",
         sizes={"models": models, "width": width, "latent": latent, "actions": read.size},
         build=build,
-        novelty=lambda networks, x, a, y: guesses(networks, x, a).var(dim=0, correction=0).mean(dim=1),
+        novelty=spread,
         loss=loss,
         actions=actions,
         looks_back=True,
@@ -63,6 +63,13 @@ def guesses(networks: nn.ModuleDict, x: torch.Tensor, a: torch.Tensor) -> torch.
     ensemble = networks["models"]
     assert isinstance(ensemble, nn.ModuleList)
     return torch.stack([model(inputs) for model in ensemble])
+
+
+def spread(networks: nn.ModuleDict, x: torch.Tensor, a: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Return the variance of the guesses, mean over φ(s′), (B,)."""
+    if not len(x):
+        return x.new_zeros(0)  # because Torch warns of the variance of no rows
+    return guesses(networks, x, a).var(dim=0, correction=0).mean(dim=1)
 
 
 def loss(networks: nn.ModuleDict, x: torch.Tensor, a: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

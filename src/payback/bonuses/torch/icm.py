@@ -29,8 +29,8 @@ def ICM(  # noqa: N802  the method's name
         F_t = α ‖φ(s_{t+1}) − g(φ(s_t), a_t)‖²
 
     φ learns to tell a_t from s_t and s_{t+1}, so that noise which no action influences need not be in it. `actions`
-    is the number of discrete actions, or a Discrete or Box space. `forward` and `inverse` are the paper's β and
-    1 − β. F is divided by the root mean square of all earlier F (`normalise`).
+    is the number of discrete actions, or a Discrete, Box or MultiBinary space. `forward` and `inverse` are the paper's
+    β and 1 − β. F is divided by the root mean square of all earlier F (`normalise`).
 
     >>> import numpy as np
     >>> bonus, obs = ICM(actions=2), np.ones((4, 3), np.float32)

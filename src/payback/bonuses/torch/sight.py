@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from payback.bonuses.observations import numbers_of
+from payback.bonuses.observations import as_array, flattened, numbers_of, refuse_other_actions
 
 LAYOUTS = ("HWC", "CHW")
 
@@ -59,16 +59,18 @@ class Sight:
             obs = obs[:, None]
         elif obs.ndim == 4 and self._channels_last(obs.shape[1:]):
             obs = obs.transpose(0, 3, 1, 2)
-        if obs.dtype == np.float64 or (obs.dtype.kind in "iu" and obs.dtype.itemsize > 1):
+        if obs.dtype == np.bool_:
+            obs = obs.view(np.uint8)  # because Torch does not subtract booleans
+        elif obs.dtype == np.float64 or (obs.dtype.kind in "iu" and obs.dtype.itemsize > 1):
             obs = obs.astype(np.float32)
         # In a third of the time that torch.tensor(obs) takes; `to` copies nothing where the device is the CPU.
         return torch.from_numpy(obs.copy()).to(self._device)
 
     def _one_array(self, obs: Any) -> np.ndarray:
-        B, found = numbers_of(self._name, obs)
+        _, found = numbers_of(self._name, obs)
         if len(found) == 1 and not isinstance(obs, (Mapping, tuple)):
             return found[0]
-        return np.concatenate([array.reshape(B, -1).astype(np.float32) for array in found], axis=1)
+        return np.concatenate([flattened(array).astype(np.float32) for array in found], axis=1)
 
     def _channels_last(self, shape: tuple[int, ...]) -> bool:
         if self._permute is None:
@@ -94,30 +96,44 @@ def _layout_of(name: str, shape: tuple[int, ...], asked: str | None) -> str:
 
 
 class Actions:
-    """Turn batches of actions into (B, size) floats: one-hot for a Discrete space, flat for a Box.
+    """Turn batches of actions into (B, size) floats: one-hot for a Discrete space, flat for a Box or MultiBinary.
 
-    >>> Actions("ICM", 3)(np.array([2, 0])).tolist()
+    >>> Actions("ICM", 3)(np.array([2, 0]), 2).tolist()
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
 
     def __init__(self, name: str, actions: Any, device: torch.device | str = "cpu"):
         n = getattr(actions, "n", actions)
         shape = getattr(actions, "shape", None)
-        self.discrete = isinstance(n, (int, np.integer)) and not isinstance(n, bool)
+        # MultiBinary has a whole number n as well, and the shape (n,).
+        self.discrete = isinstance(n, (int, np.integer)) and not isinstance(n, bool) and shape in (None, ())
         if not self.discrete and (shape is None or getattr(actions, "nvec", None) is not None):
             raise TypeError(
-                f"{name}: actions is the number of discrete actions, or a Discrete or Box space, "
+                f"{name}: actions is the number of discrete actions, or a Discrete, Box or MultiBinary space, "
                 f"got {type(actions).__name__}"
             )
         self.size = int(cast(Any, n)) if self.discrete else int(np.prod(shape or (1,)))
+        if self.size < 1:
+            raise ValueError(f"{name}: actions must be at least 1, got {actions}")
         self._name, self._device = name, device
         self._first = int(getattr(actions, "start", 0))
 
-    def __call__(self, action: Any) -> torch.Tensor:
-        """Return the actions as floats on the device."""
-        array = np.asarray(action)
-        if not self.discrete:
-            return torch.tensor(array.reshape(len(array), -1), dtype=torch.float32, device=self._device)
+    def __call__(self, action: Any, B: int) -> torch.Tensor:
+        """Return the actions of B environments as floats on the device."""
+        array = as_array(action)
+        rows = array.size if self.discrete or array.ndim == 0 else len(array)
+        refuse_other_actions(self._name, None if action is None else rows, B)
+        return self._one_hot(array) if self.discrete else self._flat(array, B)
+
+    def _flat(self, array: np.ndarray, B: int) -> torch.Tensor:
+        if array.size != B * self.size:
+            raise ValueError(
+                f"{self._name} needs actions of {self.size} numbers each, got an array of shape {array.shape}; "
+                "is the space that of one environment?"
+            )
+        return torch.tensor(array.reshape(B, self.size), dtype=torch.float32, device=self._device)
+
+    def _one_hot(self, array: np.ndarray) -> torch.Tensor:
         index = array.reshape(-1) - self._first
         if index.dtype.kind not in "iu" or index.min(initial=0) < 0 or index.max(initial=0) >= self.size:
             raise ValueError(
