@@ -191,6 +191,49 @@ def test_flags_are_zero_or_one() -> None:
             audit([1.0, -1.0], [wrong, 1.0], 1.0)
 
 
+@pytest.mark.parametrize("kind", ["parquet", "npz"])
+@pytest.mark.parametrize("name", ["terminated", "truncated"])
+def test_the_two_kinds_of_end_are_flags_like_done(name, kind, tmp_path) -> None:
+    """As booleans 0.5 and NaN would be ends, and the rows two finished episodes."""
+    path, shaped = tmp_path / f"log.{kind}", np.array([1.0, -1.0, 1.0, -1.0])
+    ends = {"terminated": np.array([0.0, 1.0, 0.0, 0.0]), "truncated": np.array([0.0, 0.0, 0.0, 1.0])}
+    write(path, {"shaped": shaped, **ends})
+    assert audit_file(path, 1.0).ok
+    for wrong in (0.5, np.nan, 2.0):
+        ends[name][2] = wrong
+        write(path, {"shaped": shaped, **ends})
+        with pytest.raises(ValueError, match=rf"log\.{kind}: row 2 has {name} .* true or false"):
+            audit_file(path, 1.0)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_an_environment_without_an_id_is_refused(wrong, tmp_path) -> None:
+    """NaN is unequal to itself, so that each of its rows would be an environment of its own."""
+    for ids, row in (([wrong, wrong], 0), ([0.0, wrong], 1)):
+        with pytest.raises(ValueError, match=f"audit: row {row} has environment {wrong}; fix the log"):
+            audit([1.0, -1.0], [0, 1], 1.0, environments=ids)
+    assert audit([1.0, -1.0, 0.0], [0, 1, 1], 1.0, environments=[0, 0, wrong], valid=[1, 1, 0]).ok
+    (tmp_path / "log.csv").write_text(f"env,shaped,done\n0,1,0\n0,-1,1\n{wrong},1,1\n")
+    with pytest.raises(ValueError, match=rf"log\.csv: row 2 has environment {wrong}; fix the log"):
+        audit_file(tmp_path / "log.csv", 1.0)
+
+
+def test_a_missing_id_among_python_objects_is_refused() -> None:
+    """As columns of pandas hold it."""
+    with pytest.raises(ValueError, match="row 1 has environment nan"):
+        audit([1.0, -1.0], [0, 1], 1.0, environments=np.array([0, np.nan], dtype=object))
+
+
+@pytest.mark.parametrize("wrong", ["nan", "inf", "-1"])
+def test_a_tolerance_is_a_size(wrong, tmp_path, capsys) -> None:
+    with pytest.raises(ValueError, match=f"tolerance must be a finite number, at least 0, got {wrong}"):
+        audit([1.0, -1.0], [0, 1], 1.0, tolerance=float(wrong))
+    write(tmp_path / "log.csv", {"shaped": np.array([1.0, -1.0]), "done": np.array([False, True])})
+    assert main(["audit", str(tmp_path / "log.csv"), "--gamma", "1", f"--tolerance={wrong}"]) == 2
+    assert "tolerance must be" in capsys.readouterr().err
+    assert main(["audit", str(tmp_path / "log.csv"), "--gamma", "1", "--tolerance=0"]) == 0
+
+
 @pytest.mark.parametrize("name", ["log.csv", "LOG.CSV", "other.parquet", "."])
 def test_the_page_never_overwrites_a_log(name, tmp_path, capsys) -> None:
     _, shaped, dones = log()

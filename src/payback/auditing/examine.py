@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from numbers import Real
 from typing import Any, cast
 
 import numpy as np
@@ -36,6 +38,7 @@ Columns = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]
 
 def examine(log: Log, gamma: float | None, *, tolerance: float, worst: int, carry: bool = False) -> Audit:
     """Audit a log. It is read again if γ must be found, and if something leaks."""
+    tolerance = read_tolerance(tolerance)
     notes: list[str] = []
     head = _head(log)
     if gamma is None:
@@ -62,6 +65,13 @@ def examine(log: Log, gamma: float | None, *, tolerance: float, worst: int, carr
         found.invalid_rows_paid = invalid_count
         found.leaks.insert(0, _invalid_leak(invalid_count, invalid[0]))
     return found
+
+
+def read_tolerance(value: Any) -> float:
+    """Return a tolerance as a float; raise on NaN, with which nothing would keep the law, and on what is no size."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < math.inf:
+        raise ValueError(f"tolerance must be a finite number, at least 0, got {value!r}; {TOLERANCE:g} is the default")
+    return float(value)
 
 
 def _head(log: Log) -> Batch:

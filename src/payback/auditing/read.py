@@ -36,9 +36,6 @@ def read_batches(path: Path, names: Names) -> Iterator[tuple[int, Table]]:
             raise ValueError(f"{part}: a log is a .parquet, .csv or .npz file, or a recorder's folder, not {kind}")
         count = 0
         for first, table in FORMATS[part.suffix.lower()](part, lambda there, part=part: choose(part, there, names)):
-            if "done" not in table:
-                table["done"] = table["terminated"].astype(bool) | table["truncated"].astype(bool)
-            table.pop("terminated", None)
             count = first + len(table["shaped"])
             yield row + first, table
         row += count

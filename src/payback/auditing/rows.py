@@ -11,8 +11,9 @@ import numpy as np
 from payback.core.arrays import plain
 
 Table = dict[str, np.ndarray]
-"""Columns by our names: shaped, done, and where the log has them environment, reward, lent, truncated, valid, step and
-gamma. All are one-dimensional and of one length."""
+"""Columns by our names: shaped, done or both terminated and truncated, and where the log has them environment, reward,
+lent, truncated, valid, step and gamma. All are one-dimensional and of one length."""
+FLAGS = ("done", "terminated", "truncated", "valid")
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,9 @@ def batches(log: Log) -> Iterator[Batch]:
         count = len(table["shaped"])
         ids = table.get("environment")
         ids = np.zeros(count, dtype=np.int8) if ids is None else ids
-        flags = {name: _flags(log, row, name, table[name]) for name in ("done", "truncated", "valid") if name in table}
+        flags = {name: _flags(log, row, name, table[name]) for name in FLAGS if name in table}
+        if "done" not in flags:
+            flags["done"] = flags["terminated"] | flags["truncated"]
         gamma = _same_gamma(log, row, table.get("gamma"), gamma)
         order, paid_invalid = _order(ids, flags.get("valid"), table["shaped"])
         picked = {**table, **flags, "environment": ids}
@@ -76,7 +79,7 @@ def batches(log: Log) -> Iterator[Batch]:
             row,
             order,
         )
-        for name in ("reward", "lent"):
+        for name in ("environment", "reward", "lent"):
             _refuse_not_finite(log, batch, name, picked.get(name))
         if "step" in picked:
             _refuse_not_finite(log, batch, "step", picked["step"])
@@ -150,9 +153,13 @@ def _same_gamma(log: Log, row: int, column: np.ndarray | None, before: float | N
 
 
 def _refuse_not_finite(log: Log, batch: Batch, name: str, column: np.ndarray | None) -> None:
-    if column is None or column.dtype.kind != "f" or np.isfinite(column).all():
+    if column is None or column.dtype.kind not in "fO":
         return
-    k = int(np.flatnonzero(~np.isfinite(column))[0])
+    # Among Python objects, which ids may be, NaN is what is unequal to itself.
+    wrong = np.flatnonzero(column != column if column.dtype.kind == "O" else ~np.isfinite(column))
+    if not len(wrong):
+        return
+    k = int(wrong[0])
     raise ValueError(f"{log.name}: row {batch.row_of(k)} has {name} {column[k]}; fix the log, no row is skipped")
 
 
