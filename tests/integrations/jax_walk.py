@@ -16,7 +16,7 @@ class WalkState(NamedTuple):
 class Walk:
     """Six values, as of gymnax 1.0: terminates by chance, is truncated after seven steps, and resets inside `step`."""
 
-    hazard = 0.2
+    hazard, limit = 0.2, LIMIT
 
     def reset(self, key, params=None):
         place = jax.random.normal(key, (2,))
@@ -26,7 +26,7 @@ class Walk:
         move, chance, fresh = jax.random.split(key, 3)
         last = state.place + jax.random.normal(move, (2,)) + action
         terminated = jax.random.uniform(chance) < self.hazard
-        truncated = state.time + 1 >= LIMIT
+        truncated = state.time + 1 >= self.limit
         done = terminated | truncated
         first, begun = self.reset(fresh)
         after = jax.tree.map(lambda new, old: jnp.where(done, new, old), begun, WalkState(last, state.time + 1))

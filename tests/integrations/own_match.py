@@ -12,6 +12,16 @@ class Halves(NamedTuple):
     older: Any
 
 
+def forgets_the_end(match: payback.Match) -> payback.Match:
+    """Return the match without its settlement at `done`, as a user may get it wrong: what is open is forgotten."""
+
+    def update(state: Any, reward: Any, done: Any, valid: Any = None, settle: Any = None) -> tuple[Any, Any]:
+        state, shaped = match.update(state, reward, done & ~done, valid, settle)
+        return match.drop(state, done), shaped
+
+    return payback.Match(match.init, update, gamma=match.gamma, owed=match.owed, drop=match.drop)
+
+
 def halves(xp: Any, gamma: float) -> payback.Match:
     """Write the match for NumPy or Torch arrays, as a user would."""
 

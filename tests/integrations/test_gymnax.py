@@ -22,7 +22,7 @@ from payback.integrations.gymnax import ShapeReward, ShapeVectorReward, check_ep
 from payback.integrations.ledger import Ledger, ShapingWarning  # noqa: E402
 
 from .jax_walk import OldWalk, Walk  # noqa: E402
-from .own_match import halves  # noqa: E402
+from .own_match import forgets_the_end, halves  # noqa: E402
 
 GAMMA, B, T = 0.9, 5, 60
 ROOT = Path(__file__).parents[2]
@@ -237,6 +237,27 @@ def test_a_match_that_does_not_settle_is_found():
     with pytest.warns(ShapingWarning, match=r"finished episodes did not cancel.*check_transform"):
         broken = check_episodes(info)
     assert 0.9 * terminated.sum() < broken <= terminated.sum()
+
+
+class Long(Walk):
+    """Ends after `limit` steps, and never by chance."""
+
+    hazard = 0.0
+
+    def __init__(self, limit):
+        self.limit = limit
+
+
+@pytest.mark.parametrize(("gamma", "length"), [(0.9, 300), (0.99, 1500), (0.99, 5000)])
+def test_a_debt_that_is_left_late_in_a_long_episode_is_not_hidden_by_the_discount(gamma, length):
+    """γ^t of the last step is below what float32 can show: the end is judged from the debt before it."""
+    right = payback.grm(gamma, 30, center=False)
+    for match, broken in ((right, 0), (forgets_the_end(right), 2 * 2)):
+        env = ShapeVectorReward(Long(length), lambda *transition: jnp.ones(2), match, learner_gamma=gamma)
+        (*_, info), _ = play(env, 2 * length, 2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ShapingWarning)
+            assert check_episodes(info) == broken
 
 
 def test_interest_that_float32_cannot_hold_is_found():

@@ -26,6 +26,8 @@ from payback.bonuses.torch import E3B, ICM, RIDE, RND, Disagreement, NovelD  # n
 from payback.integrations.ledger import Ledger, ShapingWarning  # noqa: E402
 from payback.integrations.rsl_rl import ShapedPPO  # noqa: E402
 
+from .own_match import forgets_the_end  # noqa: E402
+
 pytestmark = [
     pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
@@ -251,6 +253,33 @@ def test_the_class_is_found_by_its_name_and_a_match_of_ones_own_is_watched():
     with redirect_stdout(StringIO()), pytest.warns(ShapingWarning, match="did not cancel"):
         trained.learn(1)
     assert trained.alg.broken > 5
+
+
+class Endless(example.Lanes):
+    """Lanes that end when they are told to."""
+
+    ends = False
+
+    def step(self, actions):
+        obs, reward, dones, _ = super().step(actions)
+        return obs, reward, torch.full_like(dones, self.ends), {}
+
+
+@pytest.mark.parametrize("settles", [True, False])
+def test_a_debt_that_is_left_late_in_a_long_episode_is_not_hidden_by_the_discount(settles):
+    """γ^t of the last step is 0 in float64: the end is judged from the debt before it."""
+    match = payback.grm(GAMMA, 30, center=False)
+    algorithm = {**shaped(match if settles else forgets_the_end(match)), "intrinsic": lambda *t: torch.ones(B)}
+    env, length = Endless(B), 2000
+    alg = runner(env, algorithm, 2 * length).alg
+    obs = env.get_observations()
+    with torch.inference_mode():
+        for t in range(2 * length):
+            env.ends = t % length == length - 1
+            alg.act(obs)
+            obs, *rest = env.step(torch.ones(B, 1))
+            alg.process_env_step(obs, *rest)
+    assert int(alg._wrong.sum()) == (0 if settles else 2 * B)
 
 
 def test_a_checkpoint_keeps_the_mean_and_drops_the_debts(tmp_path):

@@ -35,7 +35,7 @@ with host("JAX", "pip install 'payback[gymnax]'"):
     import jax.numpy as jnp
 
     from payback.bonuses.jax.pure import PureBonus
-    from payback.integrations.jax_residual import Paid, add_step, check_episodes, nothing_paid
+    from payback.integrations.jax_residual import check_episodes
     from payback.integrations.jax_step import (
         CANNOT_HOLD,
         FINAL,
@@ -46,6 +46,7 @@ with host("JAX", "pip install 'payback[gymnax]'"):
         space_with_debt,
         without_time_limit,
     )
+    from payback.integrations.residual import Paid, add_step, nothing_paid
 
 __all__ = ["ShapeReward", "ShapeVectorReward", "ShapedState", "Source", "check_episodes"]
 
@@ -142,7 +143,7 @@ class ShapeVectorReward:
         bonus, F, event = self._ask(state, action, obs, info, ended)
         loans, shaped = self._transform.update(state.loans, F, ended & ~carried, None, event)
         debt, loans = self._leave(loans, carried, F)
-        paid, residual = add_step(state.paid, shaped, ended, ended & ~carried & self._judged, self._gamma)
+        paid, residual = add_step(state.paid, shaped, debt, ended, ended & ~carried & self._judged, self._gamma)
         record = {"extrinsic": reward, "intrinsic": F, "shaped": shaped, "owed": debt}
         info = {**info, **record, "was_truncated": truncated, "residual": residual}
         if self._observe and FINAL in info:

@@ -1,55 +1,14 @@
-"""Watching what was paid inside `jit`: do the shaped rewards of every finished episode cancel?"""
-
-# JAX's array constructors take a dtype and a sharding without types.
-# pyright: reportUnknownMemberType=false
+"""Saying outside `jit` what was seen inside: whether the shaped rewards of every finished episode cancel."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from payback.integrations.shaping_warning import ShapingWarning
 from payback.integrations.watch import TOLERANCE
-
-
-class Paid(NamedTuple):
-    """What the episodes under way have been paid, (B,) each."""
-
-    total: jax.Array
-    """Σγ^t F'_t."""
-    size: jax.Array
-    """Σγ^t |F'_t|."""
-    weight: jax.Array
-    """γ^t of the next step."""
-
-
-def nothing_paid(like: jax.Array) -> Paid:
-    """Return the sums before the first step of an episode."""
-    return Paid(jnp.zeros_like(like), jnp.zeros_like(like), jnp.ones_like(like))
-
-
-def add_step(
-    paid: Paid, shaped: jax.Array, ended: jax.Array, judged: jax.Array, gamma: float
-) -> tuple[Paid, jax.Array]:
-    """Add up one step, and return how far the episodes that end at it, if `judged`, are from cancelling.
-
-    >>> paid = nothing_paid(jnp.zeros(1))
-    >>> no, yes = jnp.array([False]), jnp.array([True])
-    >>> paid, first = add_step(paid, jnp.array([1.0]), no, no, 0.5)
-    >>> paid, last = add_step(paid, jnp.array([-1.0]), yes, yes, 0.5)
-    >>> first.tolist(), [round(x, 3) for x in last.tolist()], paid.total.tolist()
-    ([0.0], [0.333], [0.0])
-    """
-    total = paid.total + paid.weight * shaped
-    size = paid.size + paid.weight * jnp.abs(shaped)
-    left = jnp.abs(total) / jnp.where(size == 0, 1.0, size)
-    going = Paid(total, size, paid.weight * gamma)
-    paid = Paid(*(jnp.where(ended, new, old) for new, old in zip(nothing_paid(total), going, strict=True)))
-    return paid, jnp.where(judged, left, 0.0)
 
 
 def check_episodes(info: dict[str, Any]) -> int:
@@ -58,6 +17,7 @@ def check_episodes(info: dict[str, Any]) -> int:
     `info` is what `step` returned, stacked by a scan or not: its "residual" is read outside `jit`, where values can be
     looked at. What overflowed float32 counts too, as it is not a number.
 
+    >>> import jax.numpy as jnp
     >>> check_episodes({"residual": jnp.array([0.0, 3e-7])})
     0
     """

@@ -33,6 +33,7 @@ from payback.core.validate import read_flags
 from payback.integrations.bonus_values import ask
 from payback.integrations.host import host
 from payback.integrations.lasting_state import leaves, rebuild
+from payback.integrations.residual import Paid, add_step, nothing_paid
 from payback.integrations.shaping_warning import ShapingWarning
 from payback.integrations.step_log import StepLog
 from payback.integrations.told import confirm_gamma, refuse_too_large, refuse_unknown, say_time_limit
@@ -85,7 +86,8 @@ class ShapedPPO(PPO):
         self.steps = 0
         self.broken = 0
         """Finished episodes whose shaped rewards did not cancel, counted after each rollout."""
-        self._wrong = self._paid = torch.zeros(0)
+        self._wrong = self._age = torch.zeros(0)
+        self._paid: Paid | None = None
         self._said = False
         self.log = None if record is None else StepLog(record, transform, self.storage.num_envs)
 
@@ -170,15 +172,15 @@ class ShapedPPO(PPO):
         return F.to(torch.float64)
 
     def _count(self, shaped: torch.Tensor, ended: torch.Tensor, carried: torch.Tensor) -> None:
-        """Follow Σγ^t F'_t, Σγ^t |F'_t| and t of each environment, on its device."""
-        if not len(self._paid):
-            self._paid, self._wrong = shaped.new_zeros((3, len(shaped))), torch.zeros_like(shaped)
-        total, size, age = self._paid
-        weight = self.gamma**age
-        total, size = total + weight * shaped, size + weight * shaped.abs()
-        left = ~(total.abs() <= TOLERANCE * size + 1e-12)
-        self._wrong = self._wrong + (ended & ~carried & left)
-        self._paid = torch.where(ended, 0.0, torch.stack((total, size, age + 1)))
+        """Follow Σγ^t F'_t of each environment and how many steps its episode has had, on its device."""
+        if self._paid is None:
+            self._paid, self._wrong = nothing_paid(shaped), torch.zeros_like(shaped)
+            self._age = torch.zeros_like(shaped)
+        judged = ended & ~carried
+        # What is below 1e-12 is rounding, whatever the size.
+        self._paid, left = add_step(self._paid, shaped, self.owed, ended, judged, self.gamma, 1e-12 / TOLERANCE)
+        self._wrong = self._wrong + ~(left <= TOLERANCE)
+        self._age = torch.where(ended, 0.0, self._age + 1)
 
     def _record(
         self, log: StepLog, loans: Any, F: torch.Tensor, shaped: torch.Tensor, ended: torch.Tensor, limit: torch.Tensor
@@ -191,11 +193,11 @@ class ShapedPPO(PPO):
             log.restart(truncated)
 
     def _refuse_too_large(self, shaped: torch.Tensor, dtype: torch.dtype) -> None:
-        if shaped.device.type == "cpu" and len(self._paid):
+        if shaped.device.type == "cpu" and len(self._age):
             large = torch.nonzero(shaped.abs() > torch.finfo(dtype).max)
             if len(large):
                 k = int(large[0])
-                refuse_too_large(float(shaped[k]), k, int(self._paid[2, k]) + 1)
+                refuse_too_large(float(shaped[k]), k, int(self._age[k]) + 1)
 
     def _say_once(self, limit: torch.Tensor) -> None:
         if not self._said and bool(limit.any()):
