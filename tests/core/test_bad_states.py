@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import payback
 
@@ -97,10 +98,34 @@ def test_a_state_of_another_chain():
         payback.scale(2).update(midway(grm)[1], np.ones(3), NO)
 
 
-def test_a_state_of_another_horizon():
-    fading, plain = payback.center(10), payback.center()
-    with refuses((TypeError, ValueError), "horizon"):  # type: ignore[arg-type]
-        plain.update(midway(fading), np.ones(3), NO)
+@pytest.mark.parametrize("name", LIBRARIES)
+@pytest.mark.parametrize(
+    "make",
+    [payback.center, payback.scale_by_rms, lambda horizon: payback.grm(0.9, 2, center=payback.center(horizon))],
+    ids=["center", "scale_by_rms", "grm"],
+)
+def test_a_state_of_another_horizon(name: str, make: Any, tmp_path: Path):
+    """Also by `load_state(like=…)`, because under another horizon the mean would stay wrong without a word."""
+    array = LIBRARIES[name].array
+    zeros, no = array(np.zeros(3)), array(NO)
+    for ours, other in ((make(20), make(None)), (make(None), make(20)), (make(20), make(21))):
+        state = other.init(zeros)
+        if name != "jax":
+            with refuses(ValueError, "was given the state of a mean with another horizon"):
+                ours.update(state, zeros, no)
+        payback.save_state(tmp_path / "state", state)
+        with refuses(ValueError, "holds the state of another transform: its mean has another horizon", "load it with"):
+            payback.load_state(tmp_path / "state", like=ours.init(zeros))
+        payback.load_state(tmp_path / "state", like=other.init(zeros))
+
+
+def test_a_horizon_is_the_same_in_a_narrower_dtype(tmp_path: Path):
+    """NumPy's float64 and JAX's float32 hold 1 − 1/20 differently; a Torch module may be cast to bfloat16."""
+    subtract = payback.center(20)
+    payback.save_state(tmp_path / "state", subtract.init(np.zeros(3)))
+    payback.load_state(tmp_path / "state", like=subtract.init(LIBRARIES["jax"].array(np.zeros(3, np.float32))))
+    state = subtract.init(torch.zeros(3))
+    subtract.update(state._replace(fade=state.fade.bfloat16()), torch.ones(3), torch.zeros(3, dtype=torch.bool))
 
 
 def test_reading_a_debt_that_is_not_there():

@@ -7,7 +7,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import payback
 from payback.integrations.gymnasium import ShapeReward, ShapeVectorReward
-from payback.integrations.ledger import ShapingWarning
+from payback.integrations.ledger import Ledger, ShapingWarning
 
 from .corridor import Corridor
 
@@ -270,6 +270,29 @@ def test_what_is_paid_is_the_sum_whatever_the_rewards_dtype(dtype):
         paid = np.array([env.step(actions)[1] for _ in range(4)])
         np.testing.assert_allclose(paid[:3], 1.3)
         np.testing.assert_allclose(GAMMA ** np.arange(4) @ (paid - 1), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("num_envs", [3, 2], ids=["as many environments", "fewer environments"])
+def test_a_state_of_another_horizon_is_not_loaded(num_envs, tmp_path):
+    """Its mean would stay the cumulative one for ever, because the state says how fast the old fades."""
+    saved = Ledger(payback.grm(GAMMA, 2), 3)
+    saved.step(np.ones(3), None, None)
+    saved.save(tmp_path / "shaping.npz")
+    ledger = Ledger(payback.grm(GAMMA, 2, center=payback.center(20)), num_envs)
+    before = ledger.state
+    with pytest.raises(ValueError, match="holds the state of another transform: its mean has another horizon"):
+        ledger.load(tmp_path / "shaping.npz")
+    assert ledger.state is before
+
+
+def test_a_loaded_state_is_read_by_the_transform(tmp_path):
+    """The file is compared with the state that the ledger holds, which may have been put there by hand."""
+    stranger = payback.match_at_end(GAMMA).init(np.zeros(3))
+    payback.save_state(tmp_path / "shaping.npz", stranger)
+    ledger = Ledger(payback.match_after(GAMMA, 2), 3)
+    ledger.state = stranger
+    with pytest.raises(TypeError, match="match_after was given a state of type AtEndState, not its own AgesState"):
+        ledger.load(tmp_path / "shaping.npz")
 
 
 class TestBadInput:

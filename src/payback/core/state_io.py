@@ -23,6 +23,8 @@ from payback.core.transform import State
 FORMAT = 2
 OURS = {kind.__name__: kind for kind in (AgesState, AtEndState, CenterState, GeometricState, RmsState, WhenState)}
 """The states that are built again by name; any other NamedTuple needs an example."""
+FIXED = ("terms", "fade")
+"""Fields of our states whose values say which transform it is."""
 
 
 def save_state(path: str | os.PathLike[str], state: State) -> None:
@@ -46,7 +48,7 @@ def load_state(path: str | os.PathLike[str], like: State = None) -> State:
     """Read a state back: same arrays, same library, Torch's on the CPU.
 
     `like` is a state of the same transform, e.g. what its `init` returns. It is needed for a NamedTuple of your own,
-    and with it a state of another transform, of another γ or for other environments is refused.
+    and with it a state of another transform, γ or horizon, or for other environments, is refused.
 
     >>> load_state("no-such-file.npz")
     Traceback (most recent call last):
@@ -132,15 +134,15 @@ def _foreign(outline: Any) -> str | None:
     return next((name for item in outline.get("items", ()) if (name := _foreign(item))), None)
 
 
-def _difference(outline: Any, arrays: dict[str, np.ndarray], like: Any, place: str, fixed: bool = False) -> str | None:
-    """Say in what a stored state differs from an example, in its values too if they are `fixed`; None if it fits."""
+def _difference(
+    outline: Any, arrays: dict[str, np.ndarray], like: Any, place: str, fixed: str | None = None
+) -> str | None:
+    """Say in what a stored state differs from an example, in the values of a `fixed` field too; None if it fits."""
     if outline["kind"] == "array":
         stored, own = arrays[outline["name"]], _describe(like, kept := {})
         if own["kind"] != "array" or kept["a0"].shape != stored.shape:
             return f"{place} is an array of shape {stored.shape} there and {getattr(like, 'shape', like)} here"
-        if fixed and not np.array_equal(kept["a0"].astype(stored.dtype), stored):
-            return f"its terms (γ and the shares) are {stored.tolist()} there and {kept['a0'].tolist()} here"
-        return None
+        return _other_values(fixed, stored, kept["a0"]) if fixed else None
     if outline["kind"] == "plain":
         return None if isinstance(like, type(outline["value"])) else f"{place} is {outline['value']!r} there"
     kind = type(like).__name__
@@ -149,9 +151,23 @@ def _difference(outline: Any, arrays: dict[str, np.ndarray], like: Any, place: s
         return f"{place} is a {outline['kind']} of {len(outline['items'])} there and a {kind} here"
     names = outline.get("fields") or outline.get("keys") or range(len(items))
     pairs = zip(names, outline["items"], items, strict=True)
-    terms = kind in OURS and "terms"
-    found = (_difference(part, arrays, other, f"{place}.{name}", name == terms) for name, part, other in pairs)
+    fixed_in = FIXED if kind in OURS else ()
+    found = (
+        _difference(part, arrays, other, f"{place}.{name}", name if name in fixed_in else None)
+        for name, part, other in pairs
+    )
     return next((difference for difference in found if difference), None)
+
+
+def _other_values(field: str, stored: np.ndarray, own: np.ndarray) -> str | None:
+    """Say in what a field that never changes differs, None if it is the same in the narrower of the two dtypes."""
+    dtype = min(stored.dtype, own.dtype, key=lambda dtype: dtype.itemsize)
+    if np.array_equal(own.astype(dtype), stored.astype(dtype)):
+        return None
+    if field == "terms":
+        return f"its terms (γ and the shares) are {stored.tolist()} there and {own.tolist()} here"
+    there, here = ("none" if fade == 1 else f"{1 / (1 - float(fade)):g}" for fade in (stored, own))
+    return f"its mean has another horizon, {there} there and {here} here"
 
 
 def _rebuild(outline: Any, arrays: dict[str, np.ndarray], like: Any) -> Any:

@@ -60,8 +60,15 @@ def read_horizon(horizon: Any) -> float:
 
 
 def read_fade(name: str, found: Array, fade: float) -> None:
-    """Refuse a state whose mean was taken with another horizon, where values may be looked at."""
-    if isinstance(found, (np.ndarray, np.generic)) and float(cast(Any, found)) != fade:
+    """Refuse a state whose mean was taken with another horizon.
+
+    JAX's are compared by `load_state(path, like=…)` alone, as in `read_terms`.
+    """
+    if isinstance(found, (np.ndarray, np.generic)):
+        same = float(cast(Any, found)) == fade
+    else:  # compared in the tensor's own dtype, because a Torch module may have been cast to another
+        same = not (is_torch_array(found) and can_look(None, found)) or bool(found == found.new_tensor(fade))
+    if not same:
         raise ValueError(f"{name} was given the state of a mean with another horizon; {OWN}")
 
 

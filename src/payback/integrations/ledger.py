@@ -10,7 +10,7 @@ import numpy as np
 
 from payback.core.arrays import size_of
 from payback.core.state_io import load_state, save_state
-from payback.core.transform import Match, RewardTransform, drop, owed, raw_step
+from payback.core.transform import Match, RewardTransform, drop, fit_of, owed, raw_step
 from payback.core.validate import refuse_overflow
 from payback.integrations.lasting_state import lasting, load_for_others, with_lasting
 from payback.integrations.shaping_warning import ShapingWarning
@@ -193,12 +193,14 @@ class Ledger:
     def load(self, path: str | os.PathLike[str]) -> None:
         """Read a state that `save` wrote for the same transform; for another number of environments, without loans."""
         try:
-            self.state = load_state(path, like=self.state)
+            state = load_state(path, like=self.state)
         except ValueError:
             stored = load_for_others(path, self.transform)
             if stored is None:
                 raise
-            self.state = with_lasting(self.transform, self.state, lasting(self.transform, stored))
+            state = with_lasting(self.transform, self.state, lasting(self.transform, stored))
+        fit_of(self.transform, state)  # read once here, because the raw steps trust it
+        self.state = state
         if self._owed is not None:
             self.owed = self.ending = self._owed(self.state)
         self._loaded = bool(np.count_nonzero(self.owed))
