@@ -8,6 +8,8 @@ counted down: each loan is valued at the end that will settle it, which costs th
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -45,16 +47,8 @@ def countdown_block(xp: Any, gamma: float, loans: Array, rewards: Array, dones: 
     lent = xp.concatenate((loans[::-1], rewards))
     ends = xp.concatenate((xp.zeros_like(loans, dtype=bool), dones))
     far = xp.full(rewards.shape[1:], D + 1, dtype=xp.int32)
-    _, ahead = lax.scan(
-        lambda steps, end: (xp.where(end, 0, xp.minimum(steps + 1, D + 1)),) * 2, far, ends, reverse=True
-    )
-
-    def settle(debt: Array, row: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-        loan, end, steps = row
-        at_end = loan * xp.exp(steps.astype(loan.dtype) * log_interest)
-        return xp.where(end, 0.0, debt + xp.where(steps <= D, at_end, 0.0)), debt
-
-    _, settlement = lax.scan(settle, xp.zeros_like(rewards[0]), (lent, ends, ahead))
+    _, ahead = lax.scan(_count_down(xp, D + 1), far, ends, reverse=True)
+    _, settlement = lax.scan(_settle(xp, D, log_interest), xp.zeros_like(rewards[0]), (lent, ends, ahead))
     # A loan is due at age D only if no end settles it before: `ahead` counts from its own step.
     due = xp.where(ahead[:T] < D, 0.0, lent[:T]) * float(gamma**-D)
     left = xp.where(ahead[T:] > D, lent[T:], 0.0)
@@ -66,5 +60,28 @@ def _steps_since_end(xp: Any, dones: Array, most: int) -> Array:
     from jax import lax
 
     start = xp.full(dones.shape[1:], most, dtype=xp.int32)
-    last, before = lax.scan(lambda age, done: (xp.where(done, 0, xp.minimum(age + 1, most)), age), start, dones)
+    last, before = lax.scan(_count_up(xp, most), start, dones)
     return xp.concatenate((before, last[None]))
+
+
+# The bodies of the scans are kept, because outside `jit` a scan with a new function is compiled anew at every call.
+
+
+@lru_cache(maxsize=64)
+def _count_down(xp: Any, most: int) -> Callable[[Array, Array], tuple[Array, Array]]:
+    return lambda steps, end: (xp.where(end, 0, xp.minimum(steps + 1, most)),) * 2
+
+
+@lru_cache(maxsize=64)
+def _count_up(xp: Any, most: int) -> Callable[[Array, Array], tuple[Array, Array]]:
+    return lambda age, done: (xp.where(done, 0, xp.minimum(age + 1, most)), age)
+
+
+@lru_cache(maxsize=64)
+def _settle(xp: Any, D: int, log_interest: float) -> Callable[[Array, tuple[Array, Array, Array]], tuple[Array, Array]]:
+    def settle(debt: Array, row: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        loan, end, steps = row
+        at_end = loan * xp.exp(steps.astype(loan.dtype) * log_interest)
+        return xp.where(end, 0.0, debt + xp.where(steps <= D, at_end, 0.0)), debt
+
+    return settle

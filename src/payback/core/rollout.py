@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -69,11 +70,9 @@ def _shape(xp: Any, transform: RewardTransform, state: State, block: Read) -> tu
 
 
 def _step_through(xp: Any, transform: RewardTransform, state: State, block: Read) -> tuple[State, Array]:
-    step = raw_step(transform)
     if is_jax_namespace(xp):
-        from jax import lax
-
-        return lax.scan(lambda state, row: step(xp, state, *row), state, block)
+        return _scan(xp, transform, state, block)
+    step = raw_step(transform)
     rewards, dones, *flags = block
     shaped = xp.empty_like(rewards)
     for t in range(rewards.shape[0]):
@@ -81,6 +80,32 @@ def _step_through(xp: Any, transform: RewardTransform, state: State, block: Read
         valid, settle = (x if x is None else x[t] for x in flags)
         state, shaped[t] = step(xp, state, rewards[t], done, valid, settle)
     return state, shaped
+
+
+def _scan(xp: Any, transform: RewardTransform, state: State, block: Read) -> tuple[State, Array]:
+    """Step through a JAX block in one scan.
+
+    Outside `jit` the scan is compiled at once, and JAX finds it again by the function that it was given. So the same
+    function is given for the same transform; under `jit` nothing is kept, because a transform may hold a tracer there.
+    """
+    import jax
+
+    # A new array is a tracer under `jit`, also where the block is a constant.
+    arrays = (xp.zeros(()), *jax.tree.leaves((state, block)))
+    traced = any(isinstance(x, jax.core.Tracer) for x in arrays)
+    try:
+        row_step = (_row_step if traced else _kept_row_step)(transform, xp)
+    except TypeError:  # the transform has no hash, because a function of the caller's has none
+        row_step = _row_step(transform, xp)
+    return jax.lax.scan(row_step, state, block)
+
+
+def _row_step(transform: RewardTransform, xp: Any) -> Callable[[State, Any], tuple[State, Array]]:
+    step = raw_step(transform)
+    return lambda state, row: step(xp, state, *row)
+
+
+_kept_row_step = lru_cache(maxsize=64)(_row_step)
 
 
 def _read_block(
