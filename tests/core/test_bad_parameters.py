@@ -57,6 +57,27 @@ def test_a_delay_that_is_no_count(delay: Any):
         payback.match_evenly(0.9, delay)
 
 
+@pytest.mark.parametrize("steps", [10**12, 10**18, 10**30])
+def test_more_loans_than_memory_holds(steps: int):
+    for make, name, what in (
+        (payback.grm, "match_after", "delay"),
+        (payback.match_after, "match_after", "delay"),
+        (payback.match_evenly, "match_evenly", "window"),
+    ):
+        sentence = f"{name}: {steps} numbers ({what}) are kept per environment, more than there is memory for; repay"
+        with refuses(MemoryError, sentence, "sooner, or with match_at_end, which keeps one"):
+            make(1.0, steps)
+
+
+def test_more_environments_than_memory_holds():
+    """The example is one number seen a million million times: it takes no memory, its loans would."""
+    match = payback.match_after(1.0, 3)
+    with refuses(
+        MemoryError, "match_after: 3 numbers (the longest age) are kept per environment, more than there is memory for"
+    ):
+        match.init(np.broadcast_to(np.zeros(1), (10**12,)))
+
+
 def test_a_window_of_nothing():
     with refuses(ValueError, "window must be a whole number of steps, at least 1, got 0"):
         payback.match_evenly(0.9, 0)

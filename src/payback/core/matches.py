@@ -26,7 +26,7 @@ from payback.core.repay_at_ages import match_at_ages
 from payback.core.repay_at_once import AtEndState, WhenState, match_at_once
 from payback.core.repay_geometric import match_geometrically
 from payback.core.transform import Match
-from payback.core.validate import read_count, read_gamma
+from payback.core.validate import read_count, read_gamma, refuse_too_many
 
 
 def match_at_end(gamma: float) -> Match:
@@ -91,10 +91,11 @@ def match_after(gamma: float, delay: int) -> Match:
     [-6.]
     """
     delay = read_count("delay", delay, least=0)
-    shares = np.zeros(delay)
-    shares[delay - 1 :] = 1
     gamma = read_gamma(gamma)
-    return match_at_ages("match_after", gamma, shares, f"match_after(gamma={gamma!r}, delay={delay})")
+    with refuse_too_many("match_after", "delay", delay):
+        shares = np.zeros(delay)
+        shares[delay - 1 :] = 1
+        return match_at_ages("match_after", gamma, shares, f"match_after(gamma={gamma!r}, delay={delay})")
 
 
 def match_evenly(gamma: float, window: int) -> Match:
@@ -119,7 +120,8 @@ def match_evenly(gamma: float, window: int) -> Match:
     window = read_count("window", window, least=1)
     gamma = read_gamma(gamma)
     call = f"match_evenly(gamma={gamma!r}, window={window})"
-    return match_at_ages("match_evenly", gamma, np.full(window, 1 / window), call)
+    with refuse_too_many("match_evenly", "window", window):
+        return match_at_ages("match_evenly", gamma, np.full(window, 1 / window), call)
 
 
 def match_from_ages(gamma: float, shares: Sequence[float] | np.ndarray) -> Match:

@@ -22,7 +22,7 @@ from payback.core.arrays import Array, constant, float_dtype, namespace, wide_dt
 from payback.core.block_rows import accumulate, invalid_only_between_episodes, split_by_row
 from payback.core.repay_at_ages_jax import UNROLL, countdown_block, unrolled_block
 from payback.core.transform import Door, Match, Schedule
-from payback.core.validate import OWN, Fit, read_state, read_terms
+from payback.core.validate import OWN, Fit, read_state, read_terms, refuse_too_many
 
 PER_LOAN = 8
 """Visiting one loan that an end settles costs about as much as going through so many rewards row by row."""
@@ -55,8 +55,9 @@ def match_at_ages(name: str, gamma: float, shares: np.ndarray, call: str) -> Mat
                 f"{name}: the interest γ⁻ᵏ of a loan overflows {dtype} at γ = {gamma} after {limit} steps, "
                 f"and {W} are asked for; use at most {limit}, or rewards in float64"
             )
-        row = xp.zeros_like(example, dtype=dtype)
-        return AgesState(xp.stack([row] * (W + 1))[:W], constant(xp, terms, row, wide_dtype(xp)))
+        with refuse_too_many(name, "the longest age", W):
+            row = xp.zeros_like(example, dtype=dtype)
+            return AgesState(xp.stack([row] * (W + 1))[:W], constant(xp, terms, row, wide_dtype(xp)))
 
     def fit(state: AgesState) -> Fit:
         read_state(name, state, AgesState)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import operator
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from numbers import Real
 from typing import Any, cast
 
@@ -48,6 +51,20 @@ def read_count(name: str, value: Any, least: int) -> int:
     if count is None or isinstance(value, bool) or count < least:
         raise ValueError(f"{name} must be a whole number of steps, at least {least}, got {value!r}")
     return count
+
+
+@contextmanager
+def refuse_too_many(name: str, what: str, count: int) -> Generator[None]:
+    """Say how many numbers are kept where they are more than there is memory for, or than NumPy can count."""
+    try:
+        if count > sys.maxsize // 8:
+            raise MemoryError("NumPy has no array that long")
+        yield
+    except MemoryError as error:
+        raise MemoryError(
+            f"{name}: {count} numbers ({what}) are kept per environment, more than there is memory for; "
+            "repay sooner, or with match_at_end, which keeps one"
+        ) from error
 
 
 def read_horizon(horizon: Any) -> float:
