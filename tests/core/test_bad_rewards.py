@@ -35,6 +35,13 @@ def test_a_reward_that_is_not_finite(name: str, value: float, library: str):
             payback.shape_rollout(match, state, make(rewards), make(np.zeros((4, 3), bool)))
 
 
+def test_a_bfloat16_reward_that_is_not_finite():
+    """NumPy has no bfloat16, so that the place is sought in Torch."""
+    match, rewards = MATCHES["match_after"], torch.tensor([1, float("inf"), 1], dtype=torch.bfloat16)
+    with refuses(ValueError, "the reward of environment 1 is inf; fix the intrinsic reward"):
+        match.update(match.init(rewards), rewards, torch.zeros(3, dtype=torch.bool))
+
+
 def test_in_a_chain_the_mean_does_not_see_it_either():
     shaping = payback.pbim(0.9)
     with Unchanged(midway(shaping)) as state, refuses(ValueError, "chain: the reward of environment 2 is nan"):
@@ -134,3 +141,25 @@ def test_flags_of_another_library(done: Any):
         match.update(midway(match), np.ones(3), done)
     with refuses(TypeError, "must be arrays of one library (NumPy, Torch or JAX), got"):
         match.update(match.init(torch.zeros(3)), torch.ones(3), NO)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("name", ["match_after", "match_when"])
+def test_python_numbers_are_no_arrays(library: str, name: str):
+    match, make = MATCHES[name], LIBRARIES[library].array
+    ones, no = make(np.ones(3)), make(NO)
+    state, sentence = match.init(ones), "must be arrays of one library (NumPy, Torch or JAX), got"
+    for what, given in (("float", (1.0, no)), ("bool", (ones, True)), ("NoneType", (ones, None))):
+        with refuses(TypeError, sentence, what):
+            match.update(state, *given)  # type: ignore[arg-type]
+        with refuses(TypeError, sentence, what):
+            payback.shape_rollout(match, state, *(x if np.ndim(x) == 0 else x[None] for x in given))
+    for flag in ("valid", "settle"):
+        with refuses(TypeError, sentence, "bool"):
+            match.update(state, ones, no, **{flag: True})
+        with refuses(TypeError, sentence, "bool"):
+            payback.shape_rollout(match, state, ones[None], no[None], **{flag: True})
+    with refuses(TypeError, sentence, "bool"):
+        payback.drop(match, state, True)
+    with refuses(TypeError, sentence, "bool"):
+        payback.scale(2).update((), ones, True)  # type: ignore[arg-type]

@@ -170,6 +170,22 @@ def test_torch_rewards_with_gradients():
     assert not any(x.requires_grad for x in (shaped, *state, payback.owed(transform, state)))
 
 
+@pytest.mark.parametrize("match", MATCHES)
+def test_torch_bfloat16(match: str):
+    """NumPy has no bfloat16, so that its fast forms cannot take such a block: it is stepped through."""
+    transform, stream = MATCHES[match], random_stream(7, 12, 3, settle=True)
+    assert stream.settle is not None
+    rewards, dones, settle = (torch.from_numpy(x) for x in (stream.rewards, stream.dones, stream.settle))
+    rewards = rewards.bfloat16()
+    begin = state = transform.init(rewards[0])
+    expected = torch.empty_like(rewards)
+    for t in range(12):
+        state, expected[t] = transform.update(state, rewards[t], dones[t], settle=settle[t])
+    _, shaped = payback.shape_rollout(transform, begin, rewards, dones, settle=settle)
+    assert shaped.dtype == torch.bfloat16
+    assert torch.equal(shaped, expected)
+
+
 # ------------------------------------------------------------------ invalid rows
 
 

@@ -53,6 +53,9 @@ def namespace(*arrays: Array) -> Any:
     if others and all(array_api_compat.is_jax_array(x) for x in others):
         return array_api_compat.array_namespace(*others)
     try:
+        # array_api_compat skips Python's numbers and None.
+        if not all(hasattr(x, "shape") for x in others):
+            raise TypeError
         return array_api_compat.array_namespace(*arrays)
     except TypeError:
         kinds = ", ".join(dict.fromkeys(f"{type(x).__module__}.{type(x).__qualname__}" for x in arrays))
@@ -161,5 +164,6 @@ def first_not_finite(xp: Any, x: Array) -> tuple[int, ...] | None:
     """Return the index of the first NaN or infinity in `x`; None without one, or where values may not be looked at."""
     if not can_look(xp, x) or (all_finite(x) if xp is np else bool(xp.all(xp.isfinite(x)))):
         return None
-    bad = np.argwhere(~np.isfinite(np.asarray(x.detach() if hasattr(x, "detach") else x)))
+    # The library's own look, because NumPy has no bfloat16.
+    bad = np.argwhere(~np.asarray(xp.isfinite(x)))
     return tuple(int(i) for i in bad[0]) if len(bad) else None

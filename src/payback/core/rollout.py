@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import is_jax_namespace, is_torch_namespace
 
 from payback.core.arrays import Array, fields_of, is_tuple, namespace
-from payback.core.transform import RewardTransform, State, fit_of, raw_step
+from payback.core.transform import Block, RewardTransform, State, fit_of, raw_step
 from payback.core.validate import read_arrays, refuse_not_finite, refuse_overflow
 
 Read = tuple[Array, Array, Array | None, Array | None]
@@ -56,17 +56,20 @@ def _shape(xp: Any, transform: RewardTransform, state: State, block: Read) -> tu
             states.append(part_state)
         return tuple(states), rewards
     if transform._block is not None and block[0].ndim == 2:
-        # CPU Torch and NumPy share memory, so Torch takes NumPy's fast forms.
-        on_cpu = is_torch_namespace(xp) and block[0].device.type == "cpu"
-        whole = (state, *block)
-        if on_cpu:
-            whole = _map(lambda x: x.numpy() if hasattr(x, "numpy") else x, whole)
-        result = transform._block(*whole)
-        if on_cpu:
-            result = _map(lambda x: xp.asarray(x) if isinstance(x, (np.ndarray, np.generic)) else x, result)
+        result = transform._block(state, *block)
+        if result is NotImplemented and is_torch_namespace(xp):
+            result = _through_numpy(xp, transform._block, (state, *block))
         if result is not NotImplemented:
             return result
     return _step_through(xp, transform, state, block)
+
+
+def _through_numpy(xp: Any, form: Block, whole: tuple[Any, ...]) -> Any:
+    """Take NumPy's fast form of a Torch block: on the CPU they share memory. NumPy has no bfloat16."""
+    if whole[1].device.type != "cpu" or whole[1].dtype == xp.bfloat16:
+        return NotImplemented
+    result = form(*_map(lambda x: x.numpy() if hasattr(x, "numpy") else x, whole))
+    return _map(lambda x: xp.asarray(x) if isinstance(x, (np.ndarray, np.generic)) else x, result)
 
 
 def _step_through(xp: Any, transform: RewardTransform, state: State, block: Read) -> tuple[State, Array]:
@@ -89,10 +92,11 @@ def _scan(xp: Any, transform: RewardTransform, state: State, block: Read) -> tup
     function is given for the same transform; under `jit` nothing is kept, because a transform may hold a tracer there.
     """
     import jax
+    from jax.core import Tracer
 
     # A new array is a tracer under `jit`, also where the block is a constant.
     arrays = (xp.zeros(()), *jax.tree.leaves((state, block)))
-    traced = any(isinstance(x, jax.core.Tracer) for x in arrays)
+    traced = any(isinstance(x, Tracer) for x in arrays)
     try:
         row_step = (_row_step if traced else _kept_row_step)(transform, xp)
     except TypeError:  # the transform has no hash, because a function of the caller's has none

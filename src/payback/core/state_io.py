@@ -153,7 +153,7 @@ def _difference(
     pairs = zip(names, outline["items"], items, strict=True)
     fixed_in = FIXED if kind in OURS else ()
     found = (
-        _difference(part, arrays, other, f"{place}.{name}", name if name in fixed_in else None)
+        _difference(part, arrays, other, f"{place}.{name}", str(name) if name in fixed_in else None)
         for name, part, other in pairs
     )
     return next((difference for difference in found if difference), None)
