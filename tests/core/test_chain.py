@@ -1,11 +1,15 @@
 """Chains: what may stand where, and what a whole chain owes."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
 import payback
 
 from .cases import assert_close, quiet, random_stream, step_through
+from .libraries import LIBRARIES, wide
 from .refusals import MATCHES, refuses
 
 drift = payback.RewardTransform(lambda example: (), lambda s, r, done, valid=None, settle=None: (s, r / (1 + abs(r))))
@@ -76,3 +80,43 @@ def test_a_chain_owes_what_its_learner_was_paid():
     left, dropped = payback.drop(nested, step_through(nested, stream)[0], np.array([True, False, False]))
     assert_close(dropped, [-2 * owed[0], 0, 0])
     assert_close(payback.owed(nested, left), [0, *(-2 * owed[1:])])
+
+
+@pytest.mark.parametrize(
+    ("returned", "what"),
+    [
+        (lambda r: r[..., None], "shape (2, 1)"),
+        (lambda r: r[..., :1], "shape (1,)"),
+        (lambda r: r.tolist(), "list"),
+    ],
+    ids=["another axis", "fewer environments", "a list"],
+)
+def test_a_transform_of_your_own_returns_one_number_per_reward(returned: Callable[[Any], Any], what: str):
+    """A column would be paid as one at first, and then make the debt a (2, 2) block."""
+    own = payback.RewardTransform(lambda example: (), lambda s, r, done, valid=None, settle=None: (s, returned(r)))
+    shaping, no = payback.chain(own, payback.match_after(0.9, 2)), np.zeros(2, bool)
+    state = shaping.init(np.zeros(2))
+    sentence = ("RewardTransform(init=", "returned", what, "for rewards of shape (2,); let it return one number per")
+    for valid in (None, ~no):
+        with refuses(ValueError, *sentence):
+            shaping.update(state, np.ones(2), no, valid)
+    with refuses(ValueError, "RewardTransform(init=", "returned"):
+        payback.shape_rollout(shaping, state, np.ones((3, 2)), np.zeros((3, 2), bool))
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_a_transform_of_your_own_cannot_change_the_dtype(name: str):
+    """Its float64 would widen a float32 debt, so that the next float32 reward is refused."""
+    array = LIBRARIES[name].array
+    with wide(name):
+        factor = array(np.full(2, 2.0))
+        own = payback.RewardTransform(lambda example: (), lambda s, r, done, valid=None, settle=None: (s, r * factor))
+        shaping = payback.chain(own, payback.match_after(0.5, 1))
+        ones, no = array(np.ones(2, np.float32)), array(np.zeros(2, bool))
+        state = shaping.init(ones)
+        for expected in (2.0, -2.0):
+            state, shaped = shaping.update(state, ones, no)
+            assert shaped.tolist() == [expected] * 2
+            assert shaped.dtype == state[1].loans.dtype == ones.dtype
+        _, shaped = payback.shape_rollout(shaping, state, ones[None], no[None])
+        assert shaped.dtype == ones.dtype

@@ -111,6 +111,26 @@ def test_what_is_not_finite_does_not_reach_the_mean(before):
             call()
 
 
+@pytest.mark.parametrize("name", LIBRARIES)
+@pytest.mark.parametrize("before", [payback.stateless, own])
+def test_a_function_may_make_anything_of_an_invalid_row(name: str, before):
+    """Invalid rows hold 0, of which a logarithm makes −∞: they are paid 0 and reach no mean and no scale."""
+    library = LIBRARIES[name]
+
+    def f(r):
+        return r - library.array(np.array([0, 0, np.inf], np.float32))
+
+    shaping = payback.chain(before(f), payback.scale_by_rms(), payback.center(), payback.match_after(0.9, 1))
+    ones, valid = np.ones(3, np.float32), np.array([True, True, False])
+    rewards, no, valid = (library.array(x) for x in (ones, NO, valid))
+    state, shaped = shaping.update(shaping.init(rewards), rewards, no, valid)
+    assert shaped.tolist() == [1, 1, 0]
+    assert (float(state[1].squares), float(state[2].mean)) == (2, 1)
+    state, shaped = payback.shape_rollout(shaping, shaping.init(rewards), rewards[None], no[None], valid[None])
+    assert shaped.tolist() == [[1, 1, 0]]
+    assert (float(state[1].squares), float(state[2].mean)) == (2, 1)
+
+
 def test_squares_of_large_rewards_do_not_overflow():
     shrink = payback.scale_by_rms()
     state = shrink.init(np.zeros(1, np.float32))

@@ -60,10 +60,9 @@ def stateless(f: Callable[[Any], Any]) -> RewardTransform:
                 f"{tuple(reward.shape)}; it must return one number per reward"
             )
         shaped = shaped if shaped.dtype == reward.dtype else cast_to(xp, shaped, reward.dtype)
-        refuse_made(xp, "stateless", shaped)
         return shaped * 1 if shaped is reward else shaped  # what is paid is the caller's to change
 
-    return _memoryless("stateless", apply, f"stateless({getattr(f, '__name__', f)})")
+    return _memoryless("stateless", apply, f"stateless({getattr(f, '__name__', f)})", refuse=refuse_made)
 
 
 class RmsState(NamedTuple):
@@ -120,15 +119,23 @@ def scale_by_rms(horizon: float | None = None) -> RewardTransform:
 
 
 def _memoryless(
-    name: str, apply: Callable[[Any, Array], Array], call: str, factor: float | None = None
+    name: str,
+    apply: Callable[[Any, Array], Array],
+    call: str,
+    factor: float | None = None,
+    refuse: Callable[[Any, str, Array], None] | None = None,
 ) -> RewardTransform:
-    """Make a transform that keeps nothing: each valid reward becomes apply(xp, reward)."""
+    """Make a transform that keeps nothing: each valid reward becomes apply(xp, reward), which `refuse` may look at."""
 
     def step(
         xp: Any, state: State, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
     ) -> tuple[State, Array]:
         shaped = apply(xp, reward)
-        return state, shaped if valid is None else xp.where(valid, shaped, 0.0)
+        if valid is not None:
+            shaped = xp.where(valid, shaped, 0.0)
+        if refuse is not None:  # after the invalid rows are 0, because they were 0 before, of which a log makes −∞
+            refuse(xp, name, shaped)
+        return state, shaped
 
     def block(state: State, rewards: Array, dones: Array, valid: Array | None, settle: Array | None) -> Any:
         return step(namespace(rewards), state, rewards, dones, valid, settle)

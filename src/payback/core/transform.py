@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from payback.core.arrays import Array, namespace
-from payback.core.validate import Fit, read_flags, read_gamma, read_step, refuse_made, refuse_overflow
+from payback.core.validate import Fit, read_flags, read_gamma, read_made, read_step, refuse_overflow
 
 State = Any
 """A transform's state: a NamedTuple of arrays, or a tuple of states for a chain."""
@@ -177,7 +177,7 @@ class Door:
 
 def raw_step(transform: RewardTransform) -> Step:
     """Return the raw step of a transform; one that is not ours is asked through its `update`."""
-    update = transform.update
+    update, name = transform.update, repr(transform)
     if isinstance(update, Door):
         return update.step
 
@@ -186,8 +186,7 @@ def raw_step(transform: RewardTransform) -> Step:
     ) -> tuple[State, Array]:
         ends: Any = xp.zeros_like(reward, dtype=bool) if done is None else done
         state, shaped = update(state, reward, ends, valid, settle)
-        refuse_made(xp, repr(transform), shaped)
-        return state, shaped
+        return state, read_made(xp, name, shaped, reward, valid)
 
     return step
 

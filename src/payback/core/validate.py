@@ -200,6 +200,26 @@ def refuse_not_finite(xp: Any, name: str, reward: Array) -> None:
         )
 
 
+def read_made(xp: Any, name: str, shaped: Array, reward: Array, valid: Array | None) -> Array:
+    """Return what a transform of the caller's made of the reward, in the reward's dtype and 0 in invalid rows.
+
+    Another shape is refused, because a column would be paid as one, and then make the debt a (B, B) block.
+    """
+    shape = getattr(shaped, "shape", None)
+    if shape != reward.shape:
+        what = f"a {type(shaped).__name__}" if shape is None else f"shape {tuple(shape)}"
+        raise ValueError(
+            f"{name} returned {what} for rewards of shape {tuple(reward.shape)}; let it return one number per reward "
+            "(no state was changed)"
+        )
+    if shaped.dtype != reward.dtype:
+        shaped = cast_to(namespace(shaped, reward), shaped, reward.dtype)
+    if valid is not None:
+        shaped = xp.where(valid, shaped, 0.0)
+    refuse_made(xp, name, shaped)
+    return shaped
+
+
 def refuse_made(xp: Any, name: str, shaped: Array) -> None:
     """Raise where code of the caller's makes NaN or infinity of a finite reward, before it enters another's state."""
     where = first_not_finite(xp, shaped)
