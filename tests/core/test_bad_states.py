@@ -123,9 +123,13 @@ def test_a_horizon_is_the_same_in_a_narrower_dtype(tmp_path: Path):
     """NumPy's float64 and JAX's float32 hold 1 − 1/20 differently; a Torch module may be cast to bfloat16."""
     subtract = payback.center(20)
     payback.save_state(tmp_path / "state", subtract.init(np.zeros(3)))
-    payback.load_state(tmp_path / "state", like=subtract.init(LIBRARIES["jax"].array(np.zeros(3, np.float32))))
+    loaded = payback.load_state(tmp_path / "state", like=subtract.init(LIBRARIES["jax"].array(np.zeros(3, np.float32))))
+    assert float(loaded.fade) == pytest.approx(0.95)
     state = subtract.init(torch.zeros(3))
-    subtract.update(state._replace(fade=state.fade.bfloat16()), torch.ones(3), torch.zeros(3, dtype=torch.bool))
+    narrow = state._replace(fade=state.fade.bfloat16())
+    after, shaped = subtract.update(narrow, torch.ones(3), torch.zeros(3, dtype=torch.bool))
+    assert shaped.tolist() == [1.0] * 3  # nothing is subtracted from the first
+    assert after.fade.dtype == torch.bfloat16
 
 
 def test_reading_a_debt_that_is_not_there():
