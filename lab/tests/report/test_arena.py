@@ -226,6 +226,11 @@ def test_names_do_not_overlap() -> None:
     assert moved_apart([299.0, 300.0], 300, apart=20) == [280.0, 300.0]
 
 
+def test_names_hide_no_point() -> None:
+    points = [{"found": found, "times": 5.0, "name": str(found)} for found in (0.1, 0.4, 0.45, 1.0)]
+    assert all(point["label_x"] > 1 for point in placed_labels(points, 300, 20.0))
+
+
 def summary_of(runs: list[dict]) -> Summary:
     groups = []
     for setting in dict.fromkeys(run["id"].split("/")[1] for run in runs):

@@ -18,6 +18,8 @@ from payback_lab.report.charts.style import WORDS, Layered, scheme_colour, schem
 
 WIDTH = 270
 """Narrow, so that a phone shows the words at almost their own size."""
+PADDING = 9
+"""Pixels between a method's name and the axis, because a dot at 0 would hide the name's last letter."""
 ACROSS, TALL, NAMED = 220, 300, 0.74
 """Width and height of the one picture, and how much of its width is added for the names."""
 OURS = "grm-30"
@@ -114,7 +116,7 @@ def estimates_chart(
         for method, one in found.items()
     ]
     base = alt.Chart(alt.Data(values=rows))
-    y = alt.Y("name:N", title=None, sort=[row["name"] for row in rows], axis=alt.Axis(labelLimit=180, ticks=False))
+    y = alt.Y("name:N", title=None, sort=[row["name"] for row in rows], axis=alt.Axis(labelLimit=180, labelPadding=PADDING, ticks=False))
     scale = alt.Scale(domain=[0, 1], nice=False)
     ink = scheme_colour(METHODS)
     spans = base.mark_rule(strokeWidth=2.5).encode(

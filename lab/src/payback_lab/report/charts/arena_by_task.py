@@ -12,7 +12,7 @@ from payback_lab.experiments.arena.finished import Figures
 from payback_lab.experiments.arena.measures import over_fewest, scores, shares
 from payback_lab.experiments.arena.results import StudyResults
 from payback_lab.experiments.arena.study import DELAYS, RND_METHODS, SWEPT, SWEPT_LIMITS
-from payback_lab.report.charts.arena import WIDTH, name_of
+from payback_lab.report.charts.arena import PADDING, WIDTH, name_of
 from payback_lab.report.charts.reach import figure_of
 from payback_lab.report.charts.style import WORDS, Layered, colour, scheme_colour
 from payback_lab.statistics import mean_estimate
@@ -101,7 +101,7 @@ def _panel(rows: Sequence[Figures], label: str, task: str, *, logarithmic: bool)
     names = list(dict.fromkeys(row["name"] for row in rows))
     base = alt.Chart(alt.Data(values=list(rows)))
     ink = scheme_colour(list(dict.fromkeys(row["scheme"] for row in rows)))
-    y = alt.Y("name:N", title=None, sort=names, axis=alt.Axis(labelLimit=180, ticks=False, grid=True))
+    y = alt.Y("name:N", title=None, sort=names, axis=alt.Axis(labelLimit=180, labelPadding=PADDING, ticks=False, grid=True))
     if logarithmic:
         most = max(2.0, 1.1 * max(float(row["value"]) for row in rows))
         scale = alt.Scale(type="log", domain=[1, most], nice=False)

@@ -8,29 +8,19 @@ import numpy as np
 APART = 17.0
 """Pixels between two names, one below the other."""
 MARGIN = 1.05
-"""Where the names of points in the right half stand, in shares of the width."""
-BESIDE = 0.06
-"""How far right of the last point of the left half the names of these stand."""
+"""Where the names stand, in shares of the width: right of all points, because between points they hide some."""
 
 
 def placed_labels(points: Sequence[Mapping[str, Any]], height: float, longest: float) -> list[dict[str, Any]]:
     """Add to points (found, times) where their names stand: label_x and label_y, in the units of the axes.
 
-    The names of the right half stand in a column right of the chart, those of the left half in one right of their
-    points. The axis of `times` is logarithmic and runs from 1, at the top, to `longest`.
+    The names stand in a column right of the chart. The axis of `times` is logarithmic and runs from 1, at the top, to
+    `longest`.
     """
-
-    def pixel(times: float) -> float:
-        return height * np.log(times) / np.log(longest)
-
-    found = []
-    for right in (False, True):
-        own = sorted((p for p in points if (p["found"] >= 0.5) == right), key=lambda p: p["times"])
-        beside = MARGIN if right else max((p["found"] for p in own), default=0.0) + BESIDE
-        heights = moved_apart([pixel(p["times"]) for p in own], height)
-        for point, at in zip(own, heights, strict=True):
-            found.append({**point, "label_x": beside, "label_y": float(longest ** (at / height))})
-    return found
+    own = sorted(points, key=lambda point: point["times"])
+    heights = moved_apart([height * np.log(point["times"]) / np.log(longest) for point in own], height)
+    places = [float(longest ** (at / height)) for at in heights]
+    return [{**point, "label_x": MARGIN, "label_y": at} for point, at in zip(own, places, strict=True)]
 
 
 def moved_apart(wanted: Sequence[float], height: float, apart: float = APART) -> list[float]:
