@@ -116,7 +116,12 @@ def estimates_chart(
         for method, one in found.items()
     ]
     base = alt.Chart(alt.Data(values=rows))
-    y = alt.Y("name:N", title=None, sort=[row["name"] for row in rows], axis=alt.Axis(labelLimit=180, labelPadding=PADDING, ticks=False))
+    y = alt.Y(
+        "name:N",
+        title=None,
+        sort=[row["name"] for row in rows],
+        axis=alt.Axis(labelLimit=180, labelPadding=PADDING, ticks=False),
+    )
     scale = alt.Scale(domain=[0, 1], nice=False)
     ink = scheme_colour(METHODS)
     spans = base.mark_rule(strokeWidth=2.5).encode(

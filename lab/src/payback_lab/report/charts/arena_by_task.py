@@ -101,7 +101,9 @@ def _panel(rows: Sequence[Figures], label: str, task: str, *, logarithmic: bool)
     names = list(dict.fromkeys(row["name"] for row in rows))
     base = alt.Chart(alt.Data(values=list(rows)))
     ink = scheme_colour(list(dict.fromkeys(row["scheme"] for row in rows)))
-    y = alt.Y("name:N", title=None, sort=names, axis=alt.Axis(labelLimit=180, labelPadding=PADDING, ticks=False, grid=True))
+    y = alt.Y(
+        "name:N", title=None, sort=names, axis=alt.Axis(labelLimit=180, labelPadding=PADDING, ticks=False, grid=True)
+    )
     if logarithmic:
         most = max(2.0, 1.1 * max(float(row["value"]) for row in rows))
         scale = alt.Scale(type="log", domain=[1, most], nice=False)
