@@ -34,13 +34,13 @@ def planned(schemes=(), seeds=None, settings=(), steps=None, first_seed=0) -> li
 
 def test_run_ids_name_task_method_alpha_and_seed() -> None:
     runs = planned(
-        ("eipo", "grm-30"), 2, ("KeyCorridorS3R1_a0.010", "DoorKey-9x9_rnd_a0.05_g0.99_t90_z0-0.50"), 4096, 3
+        ("adopes", "phased"), 2, ("KeyCorridorS3R1_a0.010", "DoorKey-9x9_rnd_a0.05_g0.99_t90_z0-0.50"), 4096, 3
     )
     assert [run.id for run in runs[:4]] == [
-        "arena/KeyCorridorS3R1_a0.01_g0.995/eipo/seed3",
-        "arena/KeyCorridorS3R1_a0.01_g0.995/grm-30/seed3",
-        "arena/DoorKey-9x9_a0.05_g0.99_t90_rnd_z0-0.5/eipo/seed3",
-        "arena/DoorKey-9x9_a0.05_g0.99_t90_rnd_z0-0.5/grm-30/seed3",
+        "arena/KeyCorridorS3R1_a0.01_g0.995/adopes/seed3",
+        "arena/KeyCorridorS3R1_a0.01_g0.995/phased/seed3",
+        "arena/DoorKey-9x9_a0.05_g0.99_t90_rnd_z0-0.5/adopes/seed3",
+        "arena/DoorKey-9x9_a0.05_g0.99_t90_rnd_z0-0.5/phased/seed3",
     ]
     config = runs[2].config
     assert (config.task, config.alpha, config.gamma, config.max_steps) == ("DoorKey-9x9", 0.05, 0.99, 90)
@@ -70,6 +70,10 @@ def test_every_method_seed_by_seed() -> None:
         (("--settings", "DoorKey-8x8_a0.02_t3000000000"), "The time limit is 3,000,000,000 steps"),
         (("--settings", "DoorKey-8x8_a0.02_z0.2-1.5"), "ζ rises from 0.2 to 1.5 of the training; give two shares"),
         (("--settings", "DoorKey-8x8_a0.02_z0.6-0.5"), "ζ rises from 0.6 to 0.5"),
+        (
+            ("--settings", "DoorKey-8x8_a0.02_z0.2-0.5", "--schemes", "pies", "im"),
+            "im has no ζ, which the setting DoorKey-8x8_a0.02_g0.995_z0.2-0.5 gives: leave _z and what follows out",
+        ),
         (("--settings", "DoorKey-0008x0008_a0.02"), 'there is no task "DoorKey-0008x0008"'),
         (
             ("--settings", "DoorKey-8x8_a0.02_g0.85", "--schemes", "pbim"),

@@ -16,7 +16,7 @@ from payback_lab.experiments.arena.config import METHODS
 from payback_lab.experiments.arena.fewest import FEWEST, LIMITS
 from payback_lab.experiments.arena.results import study_results
 from payback_lab.experiments.arena.study import DELAYS, PAIRED, RND_METHODS, SWEPT_LIMITS, limited
-from payback_lab.report import arena, which_method
+from payback_lab.report import arena, arena_quotes, which_method
 from payback_lab.report.charts.arena import found_points
 from payback_lab.report.charts.labels import APART, moved_apart, placed_labels
 from payback_lab.report.stories.arena import STORY
@@ -128,6 +128,16 @@ def test_what_no_interval_tells_is_said_so() -> None:
     assert words in which_method.where_grm_is_not(results)
     assert "has none, is told by no interval from GRM" in which_method.guaranteed(results)
     assert words in which_method.another_bonus(results)
+
+
+def test_the_quoted_table_has_scores_and_tasks_solved() -> None:
+    told = arena_quotes.table(study_results(study(3))).splitlines()
+    assert told[0] == "| method | α | score | tasks solved |"
+    assert told[2].startswith("| GRM D = 30 | 0.02 | 0.4")
+    assert told[2].endswith("| 4 of 4 |")
+    assert next(line for line in told if "no bonus" in line).startswith("| no bonus | – | 0.0")
+    assert next(line for line in told if "PIES" in line).endswith("| 0 of 4 |")  # 0.9 of its episodes are not enough
+    assert arena_quotes.table(study_results(study(2))) == arena_quotes.TOO_FEW
 
 
 def is_first(run: dict, method: str) -> bool:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from payback_lab.claims.claim import Claim
-from payback_lab.report import readme, store
+from payback_lab.experiments.arena.results import study_results
+from payback_lab.report import arena, readme, store
 from payback_lab.report.charts.reach import reach_rows
 from payback_lab.report.claims import line, page
 from payback_lab.report.claims_view import claims_view
@@ -58,10 +59,11 @@ def test_the_summary_counts_the_same_verdicts(experiment: str):
 
 def test_the_readme_quotes_the_committed_results():
     told = {summary.experiment: summary for summary in store.load(RESULTS)}
-    found = told["reach"]
-    assert readme.filled(README, found, told["curiosity"]) == README
+    found, runs = told["reach"], arena.results_in(RESULTS)
+    assert readme.filled(README, found, told["curiosity"], runs) == README
     one_less = replace(told["curiosity"], groups=told["curiosity"].groups[1:])
-    assert readme.filled(README, found, one_less) != README
+    assert readme.filled(README, found, one_less, runs) != README
+    assert readme.filled(README, found, told["curiosity"], study_results([])) != README
     assert sentence(reach_rows(found)).count("times the fewest steps") == 2
     with pytest.raises(UserError, match="lacks a method at 11×11"):
         sentence([row for row in reach_rows(found) if row.scheme != "im"])

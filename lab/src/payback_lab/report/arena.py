@@ -27,7 +27,10 @@ committed before the runs: [predictions](../predictions.md).
 """
 READ_FROM = (
     "There is no official code of ADOPS. What was taken from public notes, and where EIPO and HEPO depart from their "
-    "released code, stands in the docstrings of `lab/src/payback_lab/learners/arena/`."
+    "released code, stands in the docstrings of `lab/src/payback_lab/learners/arena/`. The other methods of the "
+    "paper's related work cannot be given this bonus: those of Ng 1999, Wiewiora 2003, Devlin 2012, Eck 2016, Grześ "
+    "2017 and Goyal 2019 need a potential that somebody designs, and DPBA (Harutyunyan 2015) comes to rest where it "
+    "pays the raw bonus itself. An exact solver decides what they keep: [prior work](prior-work.md)."
 )
 SCORE = (
     "The score is the share of episodes solved times the fewest steps over the mean length of the solved: 1 is always "

@@ -105,7 +105,7 @@ def _choice(results: StudyResults, four: Sequence[str]) -> str:
 def task_table(results: StudyResults, task: str) -> str:
     """Write every method on one task."""
     lines = [
-        (name_of(method), _alpha(results, method), *measured(task, own))
+        (name_of(method), alpha_said(results, method), *measured(task, own))
         for method in METHODS
         if (own := results.runs(task, method))
     ]
@@ -115,7 +115,7 @@ def task_table(results: StudyResults, task: str) -> str:
 def limit_table(results: StudyResults) -> str:
     """Write every D at every time limit."""
     lines = [
-        (f"{limit:,}", name_of(method), _alpha(results, method), *measured(SWEPT, own))
+        (f"{limit:,}", name_of(method), alpha_said(results, method), *measured(SWEPT, own))
         for limit in SWEPT_LIMITS
         for method in DELAYS
         if (own := results.limited(limit, method))
@@ -126,7 +126,7 @@ def limit_table(results: StudyResults) -> str:
 def rnd_table(results: StudyResults) -> str:
     """Write the methods with RND on two tasks."""
     lines = [
-        (task, name_of(method), _alpha(results, method), *measured(task, own))
+        (task, name_of(method), alpha_said(results, method), *measured(task, own))
         for task in FIRST
         for method in RND_METHODS
         if (own := results.runs(task, method, bonus="rnd"))
@@ -179,7 +179,8 @@ def measured(task: str, runs: Sequence[Figures]) -> tuple[str, ...]:
     )
 
 
-def _alpha(results: StudyResults, method: str) -> str:
+def alpha_said(results: StudyResults, method: str) -> str:
+    """Say a method's α; training without a bonus has none."""
     return f"{results.alpha(method):g}" if method != "none" else "–"
 
 

@@ -7,7 +7,18 @@ from typing import Any
 from rich.console import Console
 
 from payback_lab.atomic_write import write_file
-from payback_lab.report import arena, claims, curiosity, reach, readme, reproduction, results_pages, store, which_delay
+from payback_lab.report import (
+    arena,
+    arena_quotes,
+    claims,
+    curiosity,
+    reach,
+    readme,
+    reproduction,
+    results_pages,
+    store,
+    which_delay,
+)
 from payback_lab.report.charts.curiosity import curiosity_figure
 from payback_lab.report.charts.reach import as_svg, reach_figure, speed_figure
 from payback_lab.report.charts.which_delay import delay_figure, felt_figure
@@ -35,7 +46,12 @@ OWN_FIGURES: Mapping[str, Callable[[Mapping[str, Summary]], dict[str, Any]]] = {
     "curiosity": lambda told: curiosity_figure(told["curiosity"]),
 }
 """The figures of docs/reach.md, docs/which-delay.md and docs/results/curiosity.md, from the summaries by experiment."""
-FILLED = {**results_pages.FILLED, "docs/reproduction.md": reproduction.filled}
+FILLED = {
+    **results_pages.FILLED,
+    "docs/reproduction.md": reproduction.filled,
+    "docs/understand/compare.md": arena_quotes.with_table,
+    "docs/understand/when-not.md": arena_quotes.with_costs,
+}
 """The pages that are written by hand around tables that are made, and what fills them from the folder of summaries."""
 PAGES = (*FILLED, "README.md", "docs/reach.md", "docs/which-delay.md")
 """What is written by hand and has places for tables."""
@@ -60,7 +76,7 @@ def write_docs(root: Path, summaries: Path, console: Console) -> int:
         "docs/claims.md": claims.page(summaries),
         "docs/results/curiosity.md": curiosity.page(summaries),
         "docs/results/arena.md": arena.page(summaries, of_arena),
-        "README.md": readme.filled(text["README.md"], told["reach"], told["curiosity"]),
+        "README.md": readme.filled(text["README.md"], told["reach"], told["curiosity"], arena.results_in(summaries)),
         "docs/reach.md": reach.filled(text["docs/reach.md"], told["reach"]),
         "docs/which-delay.md": which_delay.filled(text["docs/which-delay.md"], told),
         **{f"docs/figures/{name}.svg": svg for name, svg in (_figures(told, summaries) | of_arena).items()},

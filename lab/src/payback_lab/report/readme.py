@@ -1,9 +1,11 @@
-"""The README's sentences about results, from the committed summaries of `reach` and `curiosity`."""
+"""The README's sentences about results, from the committed summaries of `reach`, `curiosity` and `arena`."""
 
 from payback_lab.claims.wording import least_to_most
+from payback_lab.experiments.arena.results import StudyResults
 from payback_lab.experiments.curiosity.comparison import Runs, solved
 from payback_lab.experiments.reach.config import METHODS
 from payback_lab.experiments.reach.measures import Row
+from payback_lab.report import arena_quotes
 from payback_lab.report.charts.reach import reach_rows
 from payback_lab.report.doorkey_tables import spread_said
 from payback_lab.report.markdown import placed
@@ -16,9 +18,10 @@ QUOTED = ("im", "grm-30", "none")
 """The ways of paying ready bonuses that are quoted."""
 
 
-def filled(page: str, reach: Summary, curiosity: Summary) -> str:
+def filled(page: str, reach: Summary, curiosity: Summary, arena: StudyResults) -> str:
     """Return the README with the sentences in their places."""
     page = placed(page, "reach in a sentence", sentence(reach_rows(reach)))
+    page = placed(page, "arena in brief", arena_quotes.in_brief(arena))
     return placed(page, "curiosity in a sentence", bonuses_sentence(curiosity))
 
 

@@ -75,7 +75,7 @@ def where_grm_is_not(results: StudyResults) -> str:
             said.append(f"{task} (no method finds its goal)")
         elif best not in GRM:
             said.append(f"{task} ({_beside(results, best, _best(results, task, GRM), task)})")
-    return f"**Where it has not**: {'; '.join(said) or 'on none of these tasks'}."
+    return f"**Where another method has the best mean score**: {'; '.join(said) or 'on none of these tasks'}."
 
 
 def without_a_bonus(results: StudyResults) -> str:

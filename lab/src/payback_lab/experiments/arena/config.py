@@ -9,6 +9,8 @@ from payback_lab.learners.arena.config import ArenaPPO
 
 METHODS = ("none", "im", "pies", "phased", "pbim", "grm-10", "grm-30", "adops", "adopes", "eipo", "hepo")
 """Every method, in the order of tables."""
+FADING = ("pies", "phased", "adopes")
+"""The methods that have a ζ."""
 SETTINGS = ("DoorKey-11x11_a0.02_g0.995",)
 """Where named methods are run if no setting is named: the grid where no bonus fails and the raw one ends far from the
 optimum. What is run if nothing is named is in `study.py`."""

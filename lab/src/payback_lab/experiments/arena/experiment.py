@@ -7,7 +7,6 @@ import importlib.util
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,10 @@ import numpy as np
 from payback_lab.claims.sentence import Claims
 from payback_lab.environments.minigrid.layouts import POOL, cache_folder, load_layouts, make_task
 from payback_lab.experiments.arena.claims import arena_claims
-from payback_lab.experiments.arena.config import METHODS, SETTINGS, ArenaConfig, config_of
+from payback_lab.experiments.arena.config import FADING, METHODS, SETTINGS, ArenaConfig, config_of
 from payback_lab.experiments.arena.figures import single_figures
 from payback_lab.experiments.arena.finished import Finished, finished_runs
-from payback_lab.experiments.arena.setting import parse_setting
+from payback_lab.experiments.arena.setting import Setting, parse_setting
 from payback_lab.experiments.arena.study import parts_of, planned_runs, said
 from payback_lab.experiments.doorkey.sized import ONE_SEED_FIRST
 from payback_lab.learners.arena.config import ARENA_VERSION
@@ -86,8 +85,9 @@ class ArenaExperiment(Experiment):
         if asked == Asked():
             return [self._run(run.setting, run.method, run.seed) for run in planned_runs(parts_of(self.finished))]
         asked.refuse_part_of("update", self.config().samples)
-        settings = [parse_setting(setting).name for setting in asked.settings or self.settings]
-        cells = dict.fromkeys(product(settings, asked.schemes or METHODS), self.seeds)
+        settings = [parse_setting(setting) for setting in asked.settings or self.settings]
+        named = [(setting.name, method) for setting in settings for method in _methods(setting, asked.schemes)]
+        cells = dict.fromkeys(named, self.seeds)
         return [self._run(*cell, seed, asked.steps) for seed, cell in asked.seed_by_seed(cells)]
 
     def _run(self, setting: str, scheme: str, seed: int, steps: int | None = None) -> Run:
@@ -123,6 +123,23 @@ class ArenaExperiment(Experiment):
     def figures(self, result: Result, config: Mapping[str, Any]) -> dict[str, Scalar]:
         """Return the figures, those of the curve computed from it again."""
         return {**result.summary, **single_figures(result.columns)}
+
+
+def _methods(setting: Setting, asked: Sequence[str]) -> Sequence[str]:
+    """Return the methods to run at a setting; one without ζ is refused where ζ is given, because nothing would read it.
+
+    >>> _methods(parse_setting("Empty-5x5_a0.02_z0.2-0.5"), ())
+    ('pies', 'phased', 'adopes')
+    """
+    if setting.schedule is None:
+        return asked or METHODS
+    for method in asked:
+        if method not in FADING:
+            raise UserError(
+                f"{method} has no ζ, which the setting {setting.name} gives: leave _z and what follows out of the "
+                f"setting, or choose among {', '.join(FADING)}."
+            )
+    return asked or FADING
 
 
 def _refuse_overflow(run: Run) -> None:
