@@ -111,8 +111,12 @@ test-fast: $(VENV)/.dev-ready  ## the library's tests on NumPy alone (under two 
 
 # Without the doctests, whose option skips a test file that cannot be imported: here that is a failure.
 HOST_RUN := bin/python -m pytest --quiet --numprocesses 2 --dist loadfile -o addopts="--import-mode=importlib -ra"
-IN_HOSTS := rllib rllte gymnax rsl_rl rl_zoo gymnasium truncation bonus_reset
-AT_FLOORS := gymnasium sb3 torchrl truncation wiring watch dropped_debts bonus_reset own_match learner_gamma
+OF_GYMNASIUM := $(addprefix gymnasium_,vectors payments ends state bad_input)
+OF_RLLIB := $(addprefix rllib_,payments mean bonuses checks)
+OF_GYMNAX := gymnax gymnax_checks gymnax_environments
+OF_RSL_RL := $(addprefix rsl_rl_,time_outs payments bonuses checks)
+IN_HOSTS := $(OF_RLLIB) rllte $(OF_GYMNAX) $(OF_RSL_RL) rl_zoo $(OF_GYMNASIUM) truncation bonus_reset
+AT_FLOORS := $(OF_GYMNASIUM) sb3 torchrl truncation wiring watch dropped_debts bonus_reset own_match learner_gamma
 
 test-hosts: .envs/hosts/.ready  ## the adapters of RLlib, rllte, gymnax, rsl_rl and RL Zoo, in an environment of their own
 	@OMP_NUM_THREADS=1 .envs/hosts/$(HOST_RUN) $(IN_HOSTS:%=tests/integrations/test_%.py)

@@ -27,25 +27,19 @@ GAMMA = 0.97
 
 def tables() -> dict[str, dict[str, Any]]:
     """Title → the faults planted under it."""
-    faults, rare, conditional, further, unlisted, functions = (
-        import_module(f"check.{name}")
-        for name in (
-            "faults",
-            "rare_faults",
-            "conditional_faults",
-            "further_faults",
-            "unlisted_faults",
-            "faulty_functions",
-        )
-    )
-    return {
-        "faults found in shaping code": faults.FAULTS,
-        "rare faults": rare.RARE,
-        "under one condition, listed": conditional.LISTED,
-        "under one condition, further": further.FURTHER,
-        "unlisted": unlisted.UNLISTED,
-        "functions of one episode": faults.BLACK_BOXES | functions.BLACK_BOXES,
+    where = {
+        "faults found in shaping code": ("faults", "FAULTS"),
+        "rare faults": ("rare_faults", "RARE"),
+        "under one condition, listed": ("conditional_faults", "LISTED"),
+        "under one condition, further": ("further_faults", "FURTHER"),
+        "loans": ("loan_faults", "LOANS"),
+        "environments": ("environment_faults", "ENVIRONMENTS"),
+        "flags": ("flag_faults", "FLAGS"),
+        "blocks": ("block_faults", "BLOCKS"),
+        "the debt": ("debt_faults", "DEBTS"),
+        "functions of one episode": ("faulty_functions", "BLACK_BOXES"),
     }
+    return {title: getattr(import_module(f"check.{module}"), table) for title, (module, table) in where.items()}
 
 
 def right_shapers() -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 import payback
 from payback import RewardTransform
 
-from .faults import GAMMA, altered, at_the_end, half, on_the_way, only, wrong_block
+from .planting import GAMMA, altered, at_the_end, half, on_the_way, only, wrong_block
 
 MATCH = payback.match_after(GAMMA, 3)
 WHEN = payback.match_when(GAMMA)

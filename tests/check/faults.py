@@ -1,101 +1,19 @@
 """Re-creations, in our own code, of faults found in shaping code: each is one change to a plain, right loop."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 import payback
 from payback import RewardTransform
 
-GAMMA = 0.97
-
-
-@dataclass(frozen=True)
-class Env:
-    """One environment's side of the plain transform: its loans, newest first, and whatever a fault needs."""
-
-    loans: tuple[float, ...] = ()
-    steps: int = 0
-    episode: int = 0
-    total: int = 0
-    before: float = 0.0
-
-
-def altered(match: RewardTransform, **changes: Any) -> RewardTransform:
-    """Return a match with other parts."""
-    return replace(match, **changes)
-
-
-Step = Callable[[Env, float, bool], tuple[Env, float]]
-
-
-def plain(delay: int, gamma: float = GAMMA) -> Step:
-    """(hyperparam_tuning), as anyone would write it."""
-
-    def step(env: Env, reward: float, done: bool) -> tuple[Env, float]:
-        if done:
-            paid = -sum(gamma**-k * loan for k, loan in enumerate(env.loans, start=1))
-            return Env(episode=env.episode + 1, total=env.total + 1), paid
-        due = gamma**-delay * env.loans[delay - 1] if len(env.loans) >= delay else 0.0
-        loans = (reward, *env.loans)[:delay]
-        return replace(env, loans=loans, steps=env.steps + 1, total=env.total + 1), reward - due
-
-    return step
-
-
-def each(step: Step, invalid_pays: bool = False, invalid_moves: bool = False) -> RewardTransform:
-    """Run the step for every environment by itself."""
-
-    def update(state, reward, done, valid=None, settle=None):
-        envs, shaped = list(state), np.zeros_like(reward)
-        for b in range(len(reward)):
-            live = valid is None or bool(valid[b])
-            if live or invalid_moves:
-                envs[b], shaped[b] = step(state[b], float(reward[b]), bool(done[b]) and live)
-            if not live:
-                shaped[b] = reward[b] if invalid_pays else 0
-        return tuple(envs), shaped
-
-    return RewardTransform(lambda example: (Env(),) * len(example), update)
-
-
-def at_the_end(fault: Callable[[Env, float, float], float], delay: int = 3) -> RewardTransform:
-    """Change what is paid at the last step."""
-    right = plain(delay)
-
-    def step(env: Env, reward: float, done: bool) -> tuple[Env, float]:
-        after, paid = right(env, reward, done)
-        return after, fault(env, reward, paid) if done else paid
-
-    return each(step)
-
-
-def on_the_way(fault: Callable[[Env, float, float], float], delay: int = 3) -> RewardTransform:
-    """Change what is paid before the last step."""
-    right = plain(delay)
-
-    def step(env: Env, reward: float, done: bool) -> tuple[Env, float]:
-        after, paid = right(env, reward, done)
-        return after, paid if done else fault(env, reward, paid)
-
-    return each(step)
+from .planting import GAMMA, Env, altered, at_the_end, each, half, leaks_into_next, on_the_way, only, plain, wrong_block
 
 
 def inverted_end() -> RewardTransform:
     right = plain(3)
     return each(lambda env, reward, done: right(env, reward, not done))
-
-
-def leaks_into_next(keep: Callable[[Env], bool] = lambda env: True) -> RewardTransform:
-    right = plain(3)
-
-    def step(env: Env, reward: float, done: bool) -> tuple[Env, float]:
-        after, paid = right(env, reward, done)
-        return replace(after, loans=(reward, *env.loans)[:3]) if done and keep(env) else after, paid
-
-    return each(step)
 
 
 def wrong_gamma(gamma: float, delay: int = 3) -> RewardTransform:
@@ -202,15 +120,6 @@ def forgets_when_all_end() -> RewardTransform:
     return RewardTransform(match.init, update)
 
 
-def wrong_block(change) -> RewardTransform:
-    match = payback.match_after(GAMMA, 3)
-
-    def rollout(state, rewards, dones, valid, settle):
-        return change(match, state, rewards, dones, valid, settle)
-
-    return altered(match, _block=rollout)
-
-
 def block_forgets_border(match, state, rewards, dones, valid, settle):
     return match._block(match.init(rewards[0]), rewards, dones, valid, settle)
 
@@ -240,21 +149,6 @@ def event_takes_own_reward() -> RewardTransform:
         return new._replace(lent=np.where(settle & ~done, 0, new.lent)), shaped
 
     return RewardTransform(match.init, update)
-
-
-def only(when: Callable[..., bool], fault: Callable[[np.ndarray], np.ndarray], match=None) -> RewardTransform:
-    """A right match, but for what `fault` does to the payments of calls that meet a condition."""
-    match = match or payback.match_after(GAMMA, 3)
-
-    def update(state, reward, done, valid=None, settle=None):
-        state, shaped = match.update(state, reward, done, valid, settle)
-        return state, fault(shaped) if when(reward, done, valid, settle) else shaped
-
-    return RewardTransform(match.init, update)
-
-
-def half(shaped: np.ndarray) -> np.ndarray:
-    return shaped / 2
 
 
 FAULTS: dict[str, RewardTransform] = {
@@ -315,57 +209,4 @@ FAULTS: dict[str, RewardTransform] = {
     "wrong when nobody ends": only(lambda r, d, v, s: len(r) > 1 and not d.any(), lambda x: x * 1.001),
     "no match at all": payback.scale(0.1),
     "only centred": payback.center(),
-}
-
-
-def _pbim(rewards: np.ndarray, gamma: float = GAMMA) -> np.ndarray:
-    rewards = np.asarray(rewards)
-    shaped = np.array(rewards, dtype=rewards.dtype)
-    n = np.arange(len(rewards) - 1)
-    shaped[-1] = -np.sum(gamma ** (n + 1.0 - len(rewards)) * rewards[:-1])
-    return shaped
-
-
-def _ends_early(rewards: np.ndarray) -> np.ndarray:
-    """m(t,i,N) = 1/(N−i): sums to zero, and looks at the coming end."""
-    N = len(rewards)
-    t = np.arange(N, dtype=float)
-    m = np.where(t[:, None] >= t[None, :], 1 / (N - t[None, :]), 0)
-    return rewards - (GAMMA ** np.minimum(t[None, :] - t[:, None], 0) * m) @ rewards
-
-
-def _remembers() -> Callable[[np.ndarray], np.ndarray]:
-    debt = [0.0]
-
-    def shape(rewards: np.ndarray) -> np.ndarray:
-        shaped = _pbim(rewards)
-        shaped[-1] -= 0.1 * debt[0]
-        debt[0] = float(rewards[-1])
-        return shaped
-
-    return shape
-
-
-def _recursion(rewards: np.ndarray) -> np.ndarray:
-    gamma, shaped, debt = rewards.dtype.type(GAMMA), np.zeros_like(rewards), rewards.dtype.type(0)
-    for t, reward in enumerate(rewards):
-        due = rewards[t - 3] / gamma**3 if t >= 3 else 0
-        shaped[t] = reward - due if t < len(rewards) - 1 else -debt
-        debt = (debt - due + reward) / gamma
-    return shaped
-
-
-BLACK_BOXES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "raw": lambda rewards: rewards,
-    "last reward kept": lambda rewards: _pbim(rewards) + np.eye(len(rewards))[-1] * rewards,
-    "wrong gamma": lambda rewards: _pbim(rewards, 0.99),
-    "depends on the coming end": _ends_early,
-    "centred by the episode's own mean": lambda rewards: _pbim(rewards - rewards.mean()),
-    "scaled by the episode's own size": lambda rewards: _pbim(rewards) / (1e-9 + np.abs(rewards).max()),
-    "paid only in long episodes": lambda rewards: _pbim(rewards) * (len(rewards) > 4),
-    "remembers earlier episodes": _remembers(),
-    "clipped": lambda rewards: np.clip(_pbim(rewards), -10, 10),
-    "rounding grows": _recursion,
-    "one step missing": lambda rewards: _pbim(rewards)[:-1],
-    "writes into its input": lambda rewards: np.multiply(rewards, 0, out=rewards),
 }

@@ -1,10 +1,48 @@
-"""Functions of one episode's rewards that break the law under one condition."""
+"""Functions of one episode's rewards that break the law: always, or under one condition."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from .faults import GAMMA
+from .planting import GAMMA
+
+
+def _pbim(rewards: np.ndarray, gamma: float = GAMMA) -> np.ndarray:
+    """(naive_conversion), in the dtype of the rewards."""
+    rewards = np.asarray(rewards)
+    shaped = np.array(rewards, dtype=rewards.dtype)
+    n = np.arange(len(rewards) - 1)
+    shaped[-1] = -np.sum(gamma ** (n + 1.0 - len(rewards)) * rewards[:-1])
+    return shaped
+
+
+def _ends_early(rewards: np.ndarray) -> np.ndarray:
+    """m(t,i,N) = 1/(N−i): sums to zero, and looks at the coming end."""
+    N = len(rewards)
+    t = np.arange(N, dtype=float)
+    m = np.where(t[:, None] >= t[None, :], 1 / (N - t[None, :]), 0)
+    return rewards - (GAMMA ** np.minimum(t[None, :] - t[:, None], 0) * m) @ rewards
+
+
+def _remembers() -> Callable[[np.ndarray], np.ndarray]:
+    debt = [0.0]
+
+    def shape(rewards: np.ndarray) -> np.ndarray:
+        shaped = _pbim(rewards)
+        shaped[-1] -= 0.1 * debt[0]
+        debt[0] = float(rewards[-1])
+        return shaped
+
+    return shape
+
+
+def _recursion(rewards: np.ndarray) -> np.ndarray:
+    gamma, shaped, debt = rewards.dtype.type(GAMMA), np.zeros_like(rewards), rewards.dtype.type(0)
+    for t, reward in enumerate(rewards):
+        due = rewards[t - 3] / gamma**3 if t >= 3 else 0
+        shaped[t] = reward - due if t < len(rewards) - 1 else -debt
+        debt = (debt - due + reward) / gamma
+    return shaped
 
 
 def settled(rewards: np.ndarray, factor: float = 1.0, gamma: float = GAMMA) -> np.ndarray:
@@ -24,6 +62,18 @@ def every_seventh_call() -> Callable[[np.ndarray], np.ndarray]:
 
 
 BLACK_BOXES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "raw": lambda rewards: rewards,
+    "last reward kept": lambda rewards: _pbim(rewards) + np.eye(len(rewards))[-1] * rewards,
+    "wrong gamma": lambda rewards: _pbim(rewards, 0.99),
+    "depends on the coming end": _ends_early,
+    "centred by the episode's own mean": lambda rewards: _pbim(rewards - rewards.mean()),
+    "scaled by the episode's own size": lambda rewards: _pbim(rewards) / (1e-9 + np.abs(rewards).max()),
+    "paid only in long episodes": lambda rewards: _pbim(rewards) * (len(rewards) > 4),
+    "remembers earlier episodes": _remembers(),
+    "clipped": lambda rewards: np.clip(_pbim(rewards), -10, 10),
+    "rounding grows": _recursion,
+    "one step missing": lambda rewards: _pbim(rewards)[:-1],
+    "writes into its input": lambda rewards: np.multiply(rewards, 0, out=rewards),
     "wrong for episodes of 37 steps": lambda r: settled(r, 1 + (len(r) == 37)),
     "wrong beyond 900 steps": lambda r: settled(r, 1 + (len(r) > 900)),
     "rounded to 6 decimals": lambda r: np.round(settled(r), 6),

@@ -6,7 +6,7 @@ import payback
 from payback import RewardTransform
 
 from .conditional_faults import MATCH, WHEN, block_pays, by_subtraction, counted, for_batch_of, own_match
-from .faults import GAMMA, altered, at_the_end, each, leaks_into_next, on_the_way, only, plain, wrong_block
+from .planting import GAMMA, altered, at_the_end, each, leaks_into_next, on_the_way, only, plain, wrong_block
 from .rare_faults import wrong_for_environment, wrong_for_length
 
 

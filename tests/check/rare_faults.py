@@ -7,7 +7,7 @@ import numpy as np
 import payback
 from payback import RewardTransform
 
-from .faults import GAMMA, Env, at_the_end, each, leaks_into_next, on_the_way, only, plain, wrong_block
+from .planting import GAMMA, Env, at_the_end, each, leaks_into_next, on_the_way, only, plain, wrong_block
 
 MATCH = payback.match_after(GAMMA, 3)
 

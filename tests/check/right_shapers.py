@@ -7,8 +7,8 @@ import numpy as np
 from payback import RewardTransform
 
 from .conditional_faults import MATCH, counted, own_match
-from .faults import GAMMA
 from .faulty_functions import settled
+from .planting import GAMMA
 
 
 def float32_inside() -> RewardTransform:

@@ -7,13 +7,18 @@ import payback
 from payback import LawBroken
 from payback.check.transform import check_transform
 
-from . import faulty_functions
+from .block_faults import BLOCKS
 from .conditional_faults import LISTED
-from .faults import BLACK_BOXES, FAULTS, GAMMA, each, plain, wrong_gamma
+from .debt_faults import DEBTS
+from .environment_faults import ENVIRONMENTS
+from .faults import FAULTS, wrong_gamma
+from .faulty_functions import BLACK_BOXES
+from .flag_faults import FLAGS
 from .further_faults import FURTHER
+from .loan_faults import LOANS
+from .planting import GAMMA, each, plain
 from .rare_faults import RARE
 from .right_shapers import RIGHT
-from .unlisted_faults import UNLISTED
 
 OURS = {
     "pbim": payback.pbim(GAMMA),
@@ -42,8 +47,7 @@ def test_what_keeps_the_law_passes_at_every_gamma(gamma: float) -> None:
         check_transform(shaper, gamma, effort="quick")
 
 
-PLANTED = FAULTS | RARE | LISTED | FURTHER | UNLISTED
-FUNCTIONS = BLACK_BOXES | faulty_functions.BLACK_BOXES
+PLANTED = FAULTS | RARE | LISTED | FURTHER | LOANS | ENVIRONMENTS | FLAGS | BLOCKS | DEBTS
 
 
 @pytest.mark.parametrize("name", PLANTED)
@@ -58,10 +62,10 @@ def test_every_planted_fault_is_caught_with_a_small_example(name: str) -> None:
         assert found.paid != found.owed
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", BLACK_BOXES)
 def test_every_faulty_function_is_caught(name: str) -> None:
     with pytest.raises(LawBroken):
-        check_transform(FUNCTIONS[name], GAMMA)
+        check_transform(BLACK_BOXES[name], GAMMA)
 
 
 @pytest.mark.parametrize("name", RIGHT)

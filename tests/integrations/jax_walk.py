@@ -1,11 +1,13 @@
-"""A random walk in gymnax's form, written out: needs JAX alone, and ends in every way."""
+"""A random walk in gymnax's form, written out: needs JAX alone, and ends in every way. `play` walks it at random."""
 
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 LIMIT = 7
+GAMMA, B, T = 0.9, 5, 60
 
 
 class WalkState(NamedTuple):
@@ -47,3 +49,19 @@ class OldWalk(Walk):
         obs, state, reward, terminated, truncated, info = super().step(key, state, action, params)
         done = terminated | truncated
         return obs, state, reward, done, {"novelty": info["novelty"], "discount": jnp.where(done, 0.0, 1.0)}
+
+
+def play(env, steps=T, num_envs=B, seed=0):
+    """Scan over random actions; return the outputs of all steps, (T, B) each, with the observations before them."""
+    keys = jax.random.split(jax.random.key(seed), num_envs)
+    obs, state = env.reset(keys)
+
+    def one(carry, key):
+        obs, state = carry
+        choose, *move = jax.random.split(key, num_envs + 1)
+        action = jax.random.bernoulli(choose, 0.5, (num_envs,)).astype(jnp.int32)
+        after, state, *out = env.step(jnp.stack(move), state, action)
+        return (after, state), (obs, action, after, *out)
+
+    (_, state), rows = jax.lax.scan(one, (obs, state), jax.random.split(jax.random.key(seed + 1), steps))
+    return jax.tree.map(np.asarray, rows), state

@@ -1,31 +1,24 @@
 """JAX environments in gymnax's form: what the wrappers pay is what the ledger pays, under scan and vmap.
 
-The walk needs JAX alone; what is about gymnax itself runs in the hosts' environment.
+The walk needs JAX alone; test_gymnax_environments.py has gymnax's own environments.
 """
-
-import importlib.util
-import sys
-import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import payback
 
-jax = pytest.importorskip("jax")
-import jax.numpy as jnp  # noqa: E402
+pytest.importorskip("jax")
+import jax
+import jax.numpy as jnp
 
-from payback.bonuses import EpisodicCount  # noqa: E402
-from payback.bonuses.jax import count, episodic_count, rnd  # noqa: E402
-from payback.integrations.gymnax import ShapeReward, ShapeVectorReward, check_episodes  # noqa: E402
-from payback.integrations.ledger import Ledger, ShapingWarning  # noqa: E402
+from payback.bonuses.jax import count, episodic_count, rnd
+from payback.integrations.gymnax import ShapeReward, ShapeVectorReward, check_episodes
+from payback.integrations.ledger import Ledger
 
-from .jax_walk import OldWalk, Walk  # noqa: E402
-from .own_match import forgets_the_end, halves  # noqa: E402
+from .jax_walk import GAMMA, B, OldWalk, T, Walk, play
+from .own_match import halves
 
-GAMMA, B, T = 0.9, 5, 60
-ROOT = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
@@ -38,39 +31,9 @@ MATCHES = {
 }
 
 
-def test_what_is_paid_for_integer_rewards_is_the_sum():
-    class Cast(Walk):
-        def step(self, key, state, action, params=None):
-            obs, state, _, *rest = super().step(key, state, action, params)
-            return obs, state, jnp.ones((), jnp.int32), *rest
-
-    rows, _ = play(ShapeVectorReward(Cast(), "novelty", payback.grm(GAMMA, 3), learner_gamma=GAMMA))
-    total, info = rows[3], rows[-1]
-    assert total.dtype == np.float32
-    np.testing.assert_allclose(total, 1 + info["shaped"], rtol=1e-6, atol=1e-6)
-    assert abs(info["shaped"]).max() > 0.1
-    assert check_episodes(info) == 0
-
-
 def distance(obs, action, next_obs, info):
     """A bonus that needs both observations and the action."""
     return jnp.abs(next_obs - obs).sum(axis=-1) + 0.5 * action
-
-
-def play(env, steps=T, num_envs=B, seed=0):
-    """Scan over random actions; return the outputs of all steps, (T, B) each, with the observations before them."""
-    keys = jax.random.split(jax.random.key(seed), num_envs)
-    obs, state = env.reset(keys)
-
-    def one(carry, key):
-        obs, state = carry
-        choose, *move = jax.random.split(key, num_envs + 1)
-        action = jax.random.bernoulli(choose, 0.5, (num_envs,)).astype(jnp.int32)
-        after, state, *out = env.step(jnp.stack(move), state, action)
-        return (after, state), (obs, action, after, *out)
-
-    (_, state), rows = jax.lax.scan(one, (obs, state), jax.random.split(jax.random.key(seed + 1), steps))
-    return jax.tree.map(np.asarray, rows), state
 
 
 class Vmapped:
@@ -103,6 +66,20 @@ def test_it_pays_what_the_ledger_pays(name, on_truncation):
     np.testing.assert_allclose(reward, info["extrinsic"] + info["shaped"], rtol=1e-5, atol=1e-5)
     assert cut.sum() > 5
     assert (ended & ~cut).sum() > 20
+    assert check_episodes(info) == 0
+
+
+def test_what_is_paid_for_integer_rewards_is_the_sum():
+    class Cast(Walk):
+        def step(self, key, state, action, params=None):
+            obs, state, _, *rest = super().step(key, state, action, params)
+            return obs, state, jnp.ones((), jnp.int32), *rest
+
+    rows, _ = play(ShapeVectorReward(Cast(), "novelty", payback.grm(GAMMA, 3), learner_gamma=GAMMA))
+    total, info = rows[3], rows[-1]
+    assert total.dtype == np.float32
+    np.testing.assert_allclose(total, 1 + info["shaped"], rtol=1e-6, atol=1e-6)
+    assert abs(info["shaped"]).max() > 0.1
     assert check_episodes(info) == 0
 
 
@@ -224,184 +201,3 @@ def test_an_event_repays():
     np.testing.assert_allclose(info["owed"][events & going], info["intrinsic"][events & going] / GAMMA, rtol=1e-5)
     more = info["owed"][~events & going] - info["intrinsic"][~events & going] / GAMMA
     assert (more > 1e-3).mean() > 0.3
-
-
-def test_a_match_that_does_not_settle_is_found():
-    right = payback.grm(GAMMA, 3)
-
-    def never_settles(state, reward, done, valid=None, settle=None):
-        return right.update(state, reward, jnp.zeros_like(done), valid, settle)
-
-    wrong = payback.Match(right.init, never_settles, gamma=GAMMA, owed=right.owed, drop=right.drop)
-    (*_, terminated, _, info), _ = play(ShapeVectorReward(Walk(), "novelty", wrong))
-    with pytest.warns(ShapingWarning, match=r"finished episodes did not cancel.*check_transform"):
-        broken = check_episodes(info)
-    assert 0.9 * terminated.sum() < broken <= terminated.sum()
-
-
-class Long(Walk):
-    """Ends after `limit` steps, and never by chance."""
-
-    hazard = 0.0
-
-    def __init__(self, limit):
-        self.limit = limit
-
-
-@pytest.mark.parametrize(("gamma", "length"), [(0.9, 300), (0.99, 1500), (0.99, 5000)])
-def test_a_debt_that_is_left_late_in_a_long_episode_is_not_hidden_by_the_discount(gamma, length):
-    """γ^t of the last step is below what float32 can show: the end is judged from the debt before it."""
-    right = payback.grm(gamma, 30, center=False)
-    for match, broken in ((right, 0), (forgets_the_end(right), 2 * 2)):
-        env = ShapeVectorReward(Long(length), lambda *transition: jnp.ones(2), match, learner_gamma=gamma)
-        (*_, info), _ = play(env, 2 * length, 2)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ShapingWarning)
-            assert check_episodes(info) == broken
-
-
-def test_interest_that_float32_cannot_hold_is_found():
-    (*_, info), _ = play(ShapeVectorReward(Walk(), lambda *t: jnp.full(B, 3e38), payback.pbim(GAMMA, center=False)))
-    with pytest.warns(ShapingWarning, match=r"float32 cannot hold"):
-        assert check_episodes(info) > 0
-
-
-def test_the_learners_discount_is_compared():
-    with pytest.raises(ValueError, match=r"gamma 0.99, the loans are repaid with gamma 0.9"):
-        ShapeVectorReward(Walk(), "novelty", payback.grm(GAMMA, 3), learner_gamma=0.99)
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        play(ShapeVectorReward(Walk(), "novelty", payback.grm(GAMMA, 3), learner_gamma=GAMMA), 2)
-        play(ShapeVectorReward(Walk(), "novelty", payback.grm(GAMMA, 3)), 2)
-    assert [w.category for w in said if "never confirmed" in str(w.message)] == [ShapingWarning]
-    assert sum("time limit is now part of the task" in str(w.message) for w in said) == 2
-
-
-class FourValues(Walk):
-    def step(self, key, state, action, params=None):
-        return super().step(key, state, action, params)[:4]
-
-
-class Picture(Walk):
-    def reset(self, key, params=None):
-        obs, state = super().reset(key, params)
-        return obs[:, None], state
-
-
-def shaped(env, intrinsic, transform=None, **options):
-    return ShapeVectorReward(env, intrinsic, transform or payback.grm(GAMMA, 3), **options)
-
-
-def numpy_bonus(obs, action, next_obs, info):
-    return np.asarray(next_obs)[:, 0]
-
-
-@pytest.mark.parametrize(
-    ("error", "sentence", "build"),
-    [
-        (TypeError, "EpisodicCount cannot be traced", lambda: shaped(Walk(), EpisodicCount())),
-        (TypeError, "int cannot be traced", lambda: shaped(Walk(), 3)),
-        (ValueError, "refused for this match", lambda: ShapeReward(Walk(), "x", payback.pbim(GAMMA), "carry")),
-        (ValueError, "step returns six", lambda: play(shaped(OldWalk(), "novelty", on_truncation="carry"))),
-        (ValueError, "step returns 4 values", lambda: play(shaped(FourValues(), "novelty"))),
-        (ValueError, r"shape \(5, 2\), not \(5,\)", lambda: play(shaped(Walk(), lambda *t: t[2]))),
-        (KeyError, "no 'curiosity'; the environment gives discount", lambda: play(shaped(Walk(), "curiosity"))),
-        (TypeError, "must be written with jax.numpy", lambda: play(shaped(Walk(), numpy_bonus))),
-        (ValueError, "cannot hold the debt", lambda: play(shaped(Picture(), "novelty", observe_debt=True))),
-    ],
-)  # fmt: skip
-def test_bad_input_is_one_sentence(error, sentence, build):
-    with pytest.raises(error, match=sentence):
-        build()
-
-
-def test_without_a_match_it_warns_and_judges_nothing():
-    with pytest.warns(ShapingWarning, match="no match in this transform"):
-        env = ShapeVectorReward(Walk(), "novelty", payback.center())
-    (*_, info), _ = play(env)
-    assert check_episodes(info) == 0
-    assert (info["owed"] == 0).all()
-
-
-class TestGymnax:
-    """The wrappers around gymnax's own environments and wrappers."""
-
-    @pytest.fixture(autouse=True)
-    def gymnax(self):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            pytest.importorskip("gymnax.wrappers", reason="make test-hosts", exc_type=ImportError)
-            return sys.modules["gymnax"]
-
-    def make(self, gymnax, name="CartPole-v1", limit=20):
-        env, params = gymnax.make(name)
-        return env, params.replace(max_steps_in_episode=limit)
-
-    def run(self, env, params, steps=100):
-        keys = jax.random.split(jax.random.key(0), B)
-        _, state = env.reset(keys, params)
-
-        def one(state, key):
-            action = jax.random.randint(key, (B,), 0, env.num_actions)
-            obs, state, *out = env.step(jax.random.split(key, B), state, action, params)
-            return state, (obs, *out)
-
-        return jax.tree.map(np.asarray, jax.lax.scan(one, state, jax.random.split(jax.random.key(1), steps))[1])
-
-    def test_cartpole_with_a_logged_extrinsic_return(self, gymnax):
-        env, params = self.make(gymnax)
-        transform = payback.grm(0.99, 10)
-        env = ShapeVectorReward(gymnax.wrappers.LogWrapper(env), rnd(width=16, latent=8), transform, learner_gamma=0.99)
-        _, reward, terminated, truncated, info = self.run(env, params)
-        assert terminated.sum() > 15
-        assert not truncated.any()
-        assert info["was_truncated"].sum() > 3
-        assert (info["extrinsic"] == 1).all()
-        np.testing.assert_array_equal(info["returned_episode"], terminated)
-        # CartPole pays 1 a step: LogWrapper, inside, measures the length of each episode, whatever the bonus.
-        np.testing.assert_array_equal(info["returned_episode_returns"], info["returned_episode_lengths"])
-        assert np.abs(reward - 1).max() > 0.1
-        assert check_episodes(info) == 0
-
-    def test_the_log_wrapper_may_be_outside(self, gymnax):
-        env, params = self.make(gymnax)
-        shaped = ShapeReward(
-            env, lambda o, a, n, i: jnp.abs(n[:, 0]), payback.pbim(1.0, center=False), learner_gamma=1.0
-        )
-        logged = gymnax.wrappers.LogWrapper(shaped)
-        _, state = logged.reset(jax.random.key(0), params)
-        for t in range(30):
-            _, state, *_, info = logged.step(jax.random.key(t), state, 0, params)
-            if info["returned_episode"]:
-                break
-        # With γ = 1 loans and repayments add up to nothing: the shaped return is the extrinsic one.
-        assert float(info["returned_episode_returns"]) == pytest.approx(t + 1, abs=1e-4)
-
-    def test_the_legacy_step_has_five_values(self, gymnax):
-        env, params = self.make(gymnax)
-        old = gymnax.wrappers.LegacyStepAPIWrapper(env)
-        shaped = ShapeVectorReward(old, lambda o, a, n, i: jnp.abs(n[:, 0]), payback.grm(0.99, 3), learner_gamma=0.99)
-        _, _, done, info = self.run(shaped, params)
-        assert done.sum() > 15
-        # Its info tells time limits apart all the same, and has the last observation.
-        assert info["was_truncated"].sum() > 3
-        assert not info["truncated"].any()
-        np.testing.assert_allclose(info["intrinsic"], np.abs(info["final_observation"][..., 0]))
-        assert check_episodes(info) == 0
-
-    def test_the_space_has_room_for_the_debt(self, gymnax):
-        env, params = self.make(gymnax)
-        shaped = ShapeVectorReward(env, "discount", payback.grm(0.99, 3), observe_debt=True, learner_gamma=0.99)
-        space = shaped.observation_space(params)
-        assert space.shape == (5,)
-        obs, *_ = self.run(shaped, params, 20)
-        assert obs.shape[-1] == 5
-        assert shaped.num_actions == 2
-
-    def test_the_example_learns(self, gymnax):
-        spec = importlib.util.spec_from_file_location("purejaxrl_style", ROOT / "examples" / "purejaxrl_style.py")
-        example = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(example)
-        early, late = example.main()
-        assert early < 200
-        assert late > 400
