@@ -92,7 +92,7 @@ def test_which_method_when(full) -> None:
     assert "on none of these tasks" in lines[2]
     assert lines[3] == "4. **Solved without a bonus**: none of 4 tasks."
     assert "DoorKey-11x11 (" in lines[4]
-    assert "nothing here, because GRM D = 30 has the highest mean of all" in lines[6]
+    assert "with counts nothing, because GRM D = 30 has the highest mean of all" in lines[6]
     assert "GRM does not fail at 4,840 steps, where DoorKey-11x11 is solved by GRM D = 30; " in lines[7]
     assert "the highest mean score there has GRM D = 30" in lines[7]
     assert "DoorKey-11x11 (GRM D = 30, which is better than phased-in repayment); " in lines[8]

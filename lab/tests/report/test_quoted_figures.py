@@ -1,4 +1,4 @@
-"""The sentences about DoorKey that are written by hand quote the committed figures: what went stale is named."""
+"""The sentences that are written by hand quote the committed figures: what went stale is named."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +10,7 @@ from payback_lab.claims.comparison import welch
 from payback_lab.claims.wording import said_p
 from payback_lab.experiments.doorkey.printed import HIGH, LOW, MIDDLE
 from payback_lab.experiments.doorkey.table import Row, figures, table_rows
+from payback_lab.report.arena import results_in
 from payback_lab.report.committed import committed_claims, verdicts
 from payback_lab.report.doorkey_tables import runs_of, spread_said
 
@@ -137,3 +138,13 @@ def mean(row: Row) -> str:
 def test_no_figure_in_the_text_is_stale(name: str, quoted: Callable[[], list[str]]):
     text = page(name)
     assert [fragment for fragment in quoted() if fragment not in text] == []
+
+
+def test_which_of_two_delays_is_better_where_in_the_arena():
+    results, text = results_in(RESULTS), page("docs/which-delay.md")
+    means = {m: [float(own.mean()) for own in results.scores(m)] for m in ("grm-10", "grm-30")}
+    thirty = [task for task, ten, long in zip(results.tasks, *means.values(), strict=True) if long > ten]
+    assert thirty == ["DoorKey-11x11", "DoorKey-13x13"]
+    assert set(results.tasks) - set(thirty) == {"MultiRoom-N4-S5-NoisyTV", "KeyCorridorS3R3"}
+    assert f"D = 30 with α = {results.alpha('grm-30')} has the better score on DoorKey 11×11 and 13×13" in text
+    assert f"D = 10 with α = {results.alpha('grm-10')} beside a noisy TV and on KeyCorridorS3R3" in text

@@ -109,7 +109,7 @@ def guaranteed(results: StudyResults) -> str:
     best = next(iter(results.overall))
     own = next(method for method in results.overall if method in INVARIANT)
     if own == best:
-        return f"**What the guarantee costs**: nothing here, because {name_of(own)} has the highest mean of all."
+        return f"**What the guarantee costs**: with counts nothing, because {name_of(own)} has the highest mean of all."
     chance = results.improvement(best, own)
     none = "needs none" if best == "none" else "has none"
     return (
@@ -150,7 +150,7 @@ def another_bonus(results: StudyResults) -> str:
         else:
             other = OURS if best != OURS else _best(results, task, [m for m in RND_METHODS if m != OURS], "rnd")
             said.append(f"{task} ({_beside(results, best, other, task, 'rnd')})")
-    return f"**With RND**, the best mean score: {'; '.join(said)}."
+    return f"**With RND**, α as chosen with counts, the best mean score: {'; '.join(said)}."
 
 
 def sensitive_to_alpha(results: StudyResults) -> str:
