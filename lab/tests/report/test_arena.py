@@ -253,7 +253,7 @@ def summary_of(runs: list[dict]) -> Summary:
 def test_the_story_says_what_is_known() -> None:
     told = summary_of(study(3))
     assert [bool(sentence(told)) for sentence in STORY.sentences] == [True] * 3
-    assert "Where GRM has the best mean score" in (STORY.conclusion(told) or "")
+    assert "Where GRM, with the better of its two D, has the best mean score" in (STORY.conclusion(told) or "")
     assert STORY.picture(told)
     assert len(STORY.charts(told)) == 2
     assert STORY.sentences[0](told).startswith("270 runs so far, of 314")

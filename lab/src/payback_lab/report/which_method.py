@@ -57,7 +57,8 @@ def where_grm_is_best(results: StudyResults) -> str:
     there = {task: _best(results, task) for task in tasks if _found_by(results, task)}
     rivals = {task: _best(results, task, others) for task, method in there.items() if method in GRM}
     said = [f"{task} ({_beside(results, there[task], rival, task)})" for task, rival in rivals.items()]
-    return f"**Where GRM has the best mean score**: {'; '.join(said) or 'on none of these tasks'}."
+    heading = "Where GRM, with the better of its two D, has the best mean score"
+    return f"**{heading}**: {'; '.join(said) or 'on none of these tasks'}."
 
 
 def where_grm_is_not(results: StudyResults) -> str:
