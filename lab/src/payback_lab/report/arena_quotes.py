@@ -13,11 +13,15 @@ from payback_lab.report.charts.arena import name_of
 from payback_lab.report.markdown import placed, rows
 
 TOO_FEW = f"Not compared yet, because that needs {SEEDS} seeds of every method."
+COMPARED = (
+    "Eleven methods in one PPO, EIPO, PIES and ADOPS among them, each with the best of three α, because a smaller raw "
+    "bonus does less harm\n([the arena](docs/results/arena.md); a score of 1 is always solved in the fewest steps):"
+)
 
 
 def in_brief(results: StudyResults) -> str:
     """Say in README who is best over all tasks, and who is with another bonus."""
-    return _listed(results, which_method.best_overall, which_method.another_bonus)
+    return f"{COMPARED}\n\n{_listed(results, which_method.best_overall, which_method.another_bonus)}"
 
 
 def with_table(page: str, summaries: Path) -> str:

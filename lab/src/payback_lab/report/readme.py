@@ -20,8 +20,7 @@ QUOTED = ("im", "grm-30", "none")
 
 def filled(page: str, reach: Summary, curiosity: Summary, arena: StudyResults) -> str:
     """Return the README with the sentences in their places."""
-    page = placed(page, "reach in a sentence", sentence(reach_rows(reach)))
-    page = placed(page, "arena in brief", arena_quotes.in_brief(arena))
+    page = placed(page, "results in brief", f"{sentence(reach_rows(reach))}\n\n{arena_quotes.in_brief(arena)}")
     return placed(page, "curiosity in a sentence", bonuses_sentence(curiosity))
 
 
@@ -37,8 +36,8 @@ def sentence(rows: list[Row]) -> str:
         f"{task}, {seeds} seeds each, 95 % intervals.\n"
         f"Trained without a bonus, agents solve {_solved(own['none'])} of their episodes;\n"
         f"with the raw bonus {raw} times the fewest steps possible;\n"
-        f"with the same bonus as a loan (GRM, D = 30) {repaid} times the fewest steps. An\n"
-        "episode that is not solved counts with the time limit."
+        f"with the same bonus as a loan (GRM, D = 30) {repaid} times the fewest steps.\n"
+        "An episode that is not solved counts with the time limit ([all sizes](docs/reach.md))."
     )
 
 
