@@ -9,6 +9,7 @@ from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 
+import pytest
 import torch
 
 with warnings.catch_warnings():
@@ -21,6 +22,13 @@ spec = importlib.util.spec_from_file_location("rsl_rl_ppo", Path(__file__).paren
 example = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(example)
 GAMMA, LIMIT, B = example.GAMMA, example.LIMIT, 2
+IGNORED_WARNINGS = [
+    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
+    pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
+"""Warnings that are not what these tests are about."""
 
 
 def runner(env, algorithm, steps=2 * LIMIT):

@@ -22,14 +22,9 @@ import payback
 from payback.bonuses import Count, EpisodicCount, Recency, SimHash
 from payback.bonuses.torch import E3B, ICM, RIDE, RND, Disagreement, NovelD
 
-from .rsl_rl_lanes import GAMMA, Kept, Random, example, runner, shaped
+from .rsl_rl_lanes import GAMMA, IGNORED_WARNINGS, Kept, Random, example, runner, shaped
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
-    pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-]
+pytestmark = IGNORED_WARNINGS
 
 
 def test_its_own_rnd_is_shaped_and_logged_as_it_was():

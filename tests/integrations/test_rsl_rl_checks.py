@@ -17,14 +17,9 @@ import payback
 from payback.integrations.ledger import ShapingWarning
 
 from .own_match import forgets_the_end
-from .rsl_rl_lanes import GAMMA, B, Random, example, runner, shaped
+from .rsl_rl_lanes import GAMMA, IGNORED_WARNINGS, B, Random, example, runner, shaped
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
-    pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-]
+pytestmark = IGNORED_WARNINGS
 
 
 def test_the_class_is_found_by_its_name_and_a_match_of_ones_own_is_watched():

@@ -18,14 +18,9 @@ import payback
 from payback.auditing.log_file import audit_file
 from payback.integrations.ledger import Ledger
 
-from .rsl_rl_lanes import GAMMA, Kept, Random, runner, shaped
+from .rsl_rl_lanes import GAMMA, IGNORED_WARNINGS, Kept, Random, runner, shaped
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
-    pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-]
+pytestmark = IGNORED_WARNINGS
 
 
 @pytest.mark.parametrize(("delay", "center", "on_truncation"), [(3, True, "settle"), (3, False, "carry")])

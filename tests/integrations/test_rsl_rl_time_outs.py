@@ -12,14 +12,9 @@ import torch
 
 import payback
 
-from .rsl_rl_lanes import GAMMA, LIMIT, B, example, runner, shaped
+from .rsl_rl_lanes import GAMMA, IGNORED_WARNINGS, LIMIT, B, example, runner, shaped
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
-    pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-]
+pytestmark = IGNORED_WARNINGS
 MATCHES = {"pbim": payback.pbim(GAMMA, center=False), "grm-1": payback.grm(GAMMA, 1, center=False)}
 
 
