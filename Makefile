@@ -1,18 +1,19 @@
-# `make` alone lists the targets. Each sets up what it needs, once: the stamps below are renewed when the
-# pins change. The main job never installs torch; the tests do, pinned and before anything that asks for it.
+# `make` alone lists the targets. Each sets up what it needs, once: the stamps below are renewed when the locks change.
+# The main job (`make reproduce`) never installs Torch.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PINS := pyproject.toml lab/pyproject.toml constraints.txt
+# Of each environment; the pip that a Python brings may be older than dependency groups (25.1).
+pip = $(1)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(2)
 
-# Says nothing unless it fails: pip is noisy where an index has no page for a name.
+# Prints nothing unless the command fails, because pip is noisy where an index has no page for a name.
 quietly = @out=$$($(1) 2>&1) || { echo "$$out"; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce reproduce-all demo test test-fast test-hosts test-floors test-hosts-all lint format bench docs tables \
-	clean
+.PHONY: help reproduce reproduce-all demo test test-all test-slow test-hosts test-floors test-busy times coverage mutants lint \
+	format bench docs tables lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,31 +27,39 @@ $(VENV)/.created:
 
 $(VENV)/.run-ready: $(VENV)/.created $(PINS)
 	@echo "installing what the experiments need (about a minute, once) …"
-	$(call quietly,$(PIP) --editable . --editable lab)
+	$(call quietly,$(call pip,$(VENV),constraints.txt) --upgrade pip)
+	$(call quietly,$(call pip,$(VENV),constraints.txt) --editable . --editable lab)
 	@touch $@
 
+# Torch first, as pinned: what asks for any Torch would fetch the newest one and gigabytes of accelerator libraries.
 $(VENV)/.dev-ready: $(VENV)/.run-ready
 	@echo "installing what the tests need (a few minutes, once) …"
-	$(call quietly,$(PIP) torch==2.13.0)
-	$(call quietly,$(PIP) --editable '.[dev]' --editable 'lab[ray]')
+	$(call quietly,$(call pip,$(VENV),constraints.txt) torch==2.13.0)
+	$(call quietly,$(call pip,$(VENV),constraints.txt) --editable . --editable 'lab[ray]' --group dev)
 	@touch $@
 
+.envs/%/.ready: pyproject.toml constraints-%.txt
+	@echo "installing .envs/$* (a few minutes, once) …"
+	@$(PYTHON) -m venv .envs/$*
+	$(call quietly,$(call pip,.envs/$*,constraints-$*.txt) --upgrade pip)
+	$(call quietly,$(call pip,.envs/$*,constraints-$*.txt) torch==2.13.0)
+	$(call quietly,$(call pip,.envs/$*,constraints-$*.txt) --group $*)
+	$(call quietly,$(call pip,.envs/$*,constraints-$*.txt) --no-deps $(WITHOUT_PINS_$*) --editable .)
+	@touch $@
+
+WITHOUT_PINS_hosts := rllte-core
+
 reproduce: $(VENV)/.run-ready  ## the main job: the cliffs in full, a short DoorKey 8×8 and 11×11, the report (about a quarter of an hour)
-	@$(BIN)/payback-lab list
-	@$(BIN)/payback-lab run cliff
-	@$(BIN)/payback-lab run cliff --ablation cumulative-mean
-	@$(BIN)/payback-lab run cliff --ablation wide-rnd
-	@$(BIN)/payback-lab run long-cliff
-	@$(BIN)/payback-lab run doorkey --schemes none im grm-10 --settings a0.02-g0.995 --seeds 1 --steps 1499136
-	@$(BIN)/payback-lab run reach --schemes none im grm-30 --settings s11-a0.02-g0.995-l0.95 --seeds 1 --steps 1499136
-	@$(BIN)/payback-lab report
+	@$(BIN)/payback-lab reproduce
 
 # In a folder of its own, since a short and a full DoorKey cannot share one. Breadth-first: whenever it is stopped, what
-# is there is balanced, and the same command goes on.
+# is there is balanced, and the same command goes on. On a cluster: make reproduce-all ON='--engine ray --address HOST:6379'
+# (docs/howto/cluster.md).
 ALL := full
 OTHERS := grm-3 even-10 geometric-0.9 when
 LONGER := grm-30 grm-100
-RUN := $(BIN)/payback-lab run
+ON ?=
+RUN := $(BIN)/payback-lab run $(ON)
 reproduce-all: $(VENV)/.dev-ready  ## everything in full, with all seeds and ablations (days; stop and go on as you like)
 	@mkdir -p $(ALL)
 	@$(BIN)/payback-lab list --out $(ALL)
@@ -78,67 +87,49 @@ reproduce-all: $(VENV)/.dev-ready  ## everything in full, with all seeds and abl
 demo: $(VENV)/.run-ready  ## three agents learn DoorKey 11×11 before your eyes: no bonus, a raw one, GRM (about two minutes)
 	@$(BIN)/python lab/examples/doorkey_agent.py --out demo
 
-# Hosts that the main environment cannot hold: RLlib pins Gymnasium 1.2.2, gymnax asks for one below 1.4, RL Zoo for
-# python-dateutil below 3, and rllte's pins resolve with nothing. They agree with each other, and share `hosts`;
-# `floors` has the oldest hosts that pyproject.toml allows.
-HOST_TOOLS := numpy array-api-compat pytest pytest-timeout pytest-xdist
-host_pip = .envs/$(1)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-$(1).txt
+# Markers decide what runs where (conftest.py). OMP_NUM_THREADS=1, because there is one worker per core.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 --dist worksteal
+# Without the doctests, whose option skips a test file that cannot be imported: in these environments that is a failure.
+HOST_PYTEST := bin/python -m pytest --quiet --numprocesses 2 --dist loadfile -o addopts="--import-mode=importlib -ra"
 
-.envs/hosts/.ready: pyproject.toml constraints-hosts.txt
-	@echo "installing RLlib, rllte, gymnax, rsl_rl and RL Zoo in an environment of their own (a few minutes, once) …"
-	@$(PYTHON) -m venv .envs/hosts
-	$(call quietly,$(call host_pip,hosts) torch==2.13.0)
-	$(call quietly,$(call host_pip,hosts) 'ray[rllib]' gymnax rsl-rl-lib rl_zoo3 termcolor pynvml pyarrow $(HOST_TOOLS))
-	$(call quietly,$(call host_pip,hosts) --no-deps rllte-core)
-	$(call quietly,$(call host_pip,hosts) --no-deps --editable .)
-	@touch $@
+test: $(VENV)/.dev-ready  ## the library's tests and the core of the lab's, with the doctests (about five minutes)
+	@$(PYTEST) -m "not (slow or browser or ray or host)"
 
-.envs/floors/.ready: pyproject.toml constraints-floors.txt
-	@echo "installing the oldest hosts in an environment of their own (about two minutes, once) …"
-	@$(PYTHON) -m venv .envs/floors
-	$(call quietly,$(call host_pip,floors) torch==2.13.0)
-	$(call quietly,$(call host_pip,floors) gymnasium stable-baselines3 sb3-contrib torchrl minigrid $(HOST_TOOLS))
-	$(call quietly,$(call host_pip,floors) --no-deps --editable .)
-	@touch $@
+test-all: test-slow test-hosts test-floors  ## what `make test` leaves out: slow tests, browser, Ray, hosts, oldest versions (a quarter of an hour)
 
-test: $(VENV)/.dev-ready test-hosts  ## all tests, with the doctests and the code of README and docs
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+test-slow: $(VENV)/.dev-ready  ## the slow tests, the browser's and Ray's
+	@$(PYTEST) -m "(slow or browser or ray) and not host"
 
-FAST := tests/core tests/check tests/auditing tests/bonuses tests/test_*.py
-test-fast: $(VENV)/.dev-ready  ## the library's tests on NumPy alone (under two minutes)
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 --dist worksteal \
-	  -k "not torch and not jax and not planted" $(FAST)
-
-# Without the doctests, whose option skips a test file that cannot be imported: here that is a failure.
-HOST_RUN := bin/python -m pytest --quiet --numprocesses 2 --dist loadfile -o addopts="--import-mode=importlib -ra"
-OF_GYMNASIUM := $(addprefix gymnasium_,vectors payments ends state bad_input)
-OF_RLLIB := $(addprefix rllib_,payments mean bonuses checks)
-OF_GYMNAX := gymnax gymnax_checks gymnax_environments
-OF_RSL_RL := $(addprefix rsl_rl_,time_outs payments bonuses checks)
-IN_HOSTS := $(OF_RLLIB) rllte $(OF_GYMNAX) $(OF_RSL_RL) rl_zoo $(OF_GYMNASIUM) truncation bonus_reset
-AT_FLOORS := $(OF_GYMNASIUM) sb3 torchrl truncation wiring watch dropped_debts bonus_reset own_match learner_gamma
-
-test-hosts: .envs/hosts/.ready  ## the adapters of RLlib, rllte, gymnax, rsl_rl and RL Zoo, in an environment of their own
-	@OMP_NUM_THREADS=1 .envs/hosts/$(HOST_RUN) $(IN_HOSTS:%=tests/integrations/test_%.py)
-	@OMP_NUM_THREADS=1 .envs/hosts/$(HOST_RUN) tests/docs/test_pages.py -k "rllib or rllte or gymnax or rsl_rl"
+test-hosts: .envs/hosts/.ready  ## the adapters of RLlib, rllte, gymnax, rsl_rl and RL Zoo, and of Gymnasium 1.2
+	@OMP_NUM_THREADS=1 .envs/hosts/$(HOST_PYTEST) -m "host or gymnasium" tests/integrations tests/docs/test_pages.py
 
 test-floors: .envs/floors/.ready  ## the adapters of Gymnasium, SB3 and TorchRL with the oldest versions that are allowed
-	@OMP_NUM_THREADS=1 .envs/floors/$(HOST_RUN) $(AT_FLOORS:%=tests/integrations/test_%.py)
+	@OMP_NUM_THREADS=1 .envs/floors/$(HOST_PYTEST) -m "not (host or slow)" tests/integrations
 
-test-hosts-all: test-hosts test-floors  ## the adapters in all environments; CI builds the first alone
+times: $(VENV)/.dev-ready  ## what each test of `make test` costs, in CPU seconds
+	@PYTHONPATH=tests $(PYTEST) -p cpu_times -m "not (slow or browser or ray or host)"
 
-lint: $(VENV)/.dev-ready  ## ruff and pyright
+test-busy: $(VENV)/.dev-ready  ## `make test` three times, with eight busy processes beside it
+	@$(BIN)/python tests/busy.py 3
+
+coverage: $(VENV)/.dev-ready  ## lines and branches of the library that `make test` runs; fails below 95 %
+	@$(PYTEST) -m "not (slow or browser or ray or host)" --cov --cov-report=term-missing:skip-covered
+
+mutants: $(VENV)/.dev-ready  ## change the core in some fifty wrong ways; fails unless the tests notice each
+	@OMP_NUM_THREADS=1 $(BIN)/python tests/mutants.py
+
+lint: $(VENV)/.dev-ready  ## ruff, and pyright for the oldest and the newest Python
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/pyright --warnings
+	@for version in 3.11 3.14; do $(BIN)/pyright --warnings --pythonversion $$version || exit; done
 	@$(BIN)/pyright --warnings --project lab
 
 format: $(VENV)/.dev-ready  ## rewrite the code in the house style
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(VENV)/.dev-ready  ## the core beside its peers, as ratios measured in one run
-	@$(BIN)/python benchmarks/core.py
+bench: $(VENV)/.dev-ready  ## speed beside peers, as ratios measured in one run, and what changed since the committed ones
+	@$(BIN)/python benchmarks/bench.py
 
 # The tutorials are run, which takes some minutes; NOTEBOOKS=off leaves their results out.
 NOTEBOOKS ?= force
@@ -148,6 +139,13 @@ docs: $(VENV)/.dev-ready  ## the site, in build/site; runs the tutorials (make d
 
 tables: $(VENV)/.run-ready  ## the tables and figures of docs/, made again from lab/results
 	@$(BIN)/payback-lab docs
+
+# The first lines of a lock are its own; a CPU build (torch 2.13.0+cpu) is locked as the version it is of.
+lock = { grep '^\#' $(2); $(1)/bin/python -m pip freeze --all --exclude-editable | sed 's/+cpu$$//'; } > $(2).new && mv $(2).new $(2)
+
+lock: $(VENV)/.dev-ready .envs/hosts/.ready  ## renew the locks from what is installed in .venv and .envs/hosts
+	@$(call lock,$(VENV),constraints.txt)
+	@$(call lock,.envs/hosts,constraints-hosts.txt)
 
 clean:  ## remove the virtual environment and caches
 	@rm -rf $(VENV) .envs .pytest_cache .ruff_cache .hypothesis dist build

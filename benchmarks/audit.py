@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import payback
-from payback.auditing.audit import audit
+from payback import audit
 
 GAMMA, B, T, ROUNDS = 0.99, 16, 500_000, 7
 BOUND = 4.0

@@ -1,6 +1,7 @@
-"""RND's cost per step beside a plain RND in CleanRL's manner, and rllte's where it is installed.
+"""RND's cost per step: after the rollout, beside a plain RND in CleanRL's manner, and rllte's where it is installed.
 
-    python benchmarks/bonuses.py            the table; --check fails when ours is the slower one
+    python benchmarks/bonuses.py            the tables; --check fails when ours is slower, or a rollout saves too little
+    python benchmarks/bonuses.py --all      every ready bonus, at every step and after the rollout
 
 Sixteen environments with MiniGrid's views (7×7×3, flattened), rollouts of 128 steps, a quarter of the transitions
 learned from. Each is compared with ours of the same networks: 147 → 256 → 128, and a predictor two layers deeper in
@@ -18,17 +19,22 @@ import os
 
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
+import argparse
+import json
 import sys
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import torch
 from torch import nn
 
-from payback.bonuses.torch import RND
+from payback.bonuses import Count, EpisodicCount, Recency, SimHash, episodic
+from payback.bonuses.torch import E3B, ICM, RIDE, RND, Disagreement, NovelD
 
 B, T, WIDTH, LATENT, SHARE, BATCH, RATE = 16, 128, 256, 128, 0.25, 256, 1e-3
 SIZE = 7 * 7 * 3
@@ -38,6 +44,25 @@ def views(rollouts: int = 4) -> np.ndarray:
     """MiniGrid-like views, uint8 (rollouts·T, B, 147): object, colour and state of each cell."""
     rng = np.random.default_rng(0)
     return rng.integers(0, (11, 6, 3), size=(rollouts * T, B, 49, 3)).reshape(-1, B, SIZE).astype(np.uint8)
+
+
+def in_both_ways(bonus: Callable[[], Any], shape: tuple[int, ...]) -> tuple[Callable[[np.ndarray], None], ...]:
+    """Return the same bonus paid at every step and after the rollout, of views in this shape."""
+    stepping, blockwise = bonus(), bonus()
+    actions, dones, info = np.zeros((T, B), dtype=int), np.zeros((T, B), dtype=bool), {}
+    dones[T // 2] = True
+
+    def steps(rollout: np.ndarray) -> None:
+        for obs, action, ends in zip(rollout.reshape(T, B, *shape), actions, dones, strict=True):
+            stepping(obs, action, obs, info)
+            if ends.any():
+                stepping.reset(ends)
+
+    def block(rollout: np.ndarray) -> None:
+        obs = rollout.reshape(T, B, *shape)
+        blockwise.of_rollout(obs, actions, obs, dones)
+
+    return steps, block
 
 
 def ours(deeper: int) -> Callable[[np.ndarray], None]:
@@ -141,12 +166,49 @@ def measure(sides: dict[str, Callable[[np.ndarray], None]], rounds: int = 40) ->
     return least
 
 
+def compare_ways(makers: dict[str, tuple[Callable[[], Any], tuple[int, ...]]], rounds: int) -> dict[str, float]:
+    """Print the cost per step in both ways; return how many times more steps per second a rollout makes."""
+    ratios = {}
+    print(f"{'':30} every step   after the rollout")
+    for name, (bonus, shape) in makers.items():
+        steps, block = in_both_ways(bonus, shape)
+        spent = measure({"steps": steps, "block": block}, rounds)
+        ratios[name] = spent["steps"] / spent["block"]
+        print(
+            f"  {name:27} {spent['steps']:7.0f} µs {spent['block']:11.0f} µs   {ratios[name]:5.2f} x the steps",
+            flush=True,
+        )
+    return ratios
+
+
+FLAT, IMAGE = (SIZE,), (7, 7, 3)
+RNDS = {
+    "RND, flat views": (lambda: RND(learn_every=T), FLAT),
+    "RND, views through the CNN": (lambda: RND(learn_every=T), IMAGE),
+}
+ALL = {
+    **{name: (make, FLAT) for name, make in (
+        ("EpisodicCount", EpisodicCount), ("Count", Count), ("SimHash", SimHash), ("Recency", Recency), ("RND", RND),
+        ("episodic(RND)", lambda: episodic(RND())), ("NovelD", NovelD), ("ICM", lambda: ICM(7)),
+        ("RIDE", lambda: RIDE(7)), ("E3B", lambda: E3B(7)), ("Disagreement", lambda: Disagreement(7)),
+    )},
+}  # fmt: skip
+
+
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="fail when ours is slower, or a rollout saves too little")
+    parser.add_argument("--all", action="store_true", help="every ready bonus, at every step and after the rollout")
+    parser.add_argument("--json", type=Path, help="also write the ratios, for benchmarks/bench.py")
+    asked = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     warnings.simplefilter("ignore")
+    if asked.all:
+        compare_ways(ALL, rounds=5)
+        return 0
+    ways, ratios = compare_ways(RNDS, rounds=15), {}
     print(f"RND on {B} environments, {SIZE} numbers per view: a step, with its share of training every {T} steps")
-    slower = False
     for name, deeper, other in (("plain, CleanRL's manner", 2, PlainRND().rollout), ("rllte", 0, rlltes())):
         if other is None:
             print(f"  {name:24} is not installed here: run this file with the Python of its environment")
@@ -154,8 +216,10 @@ def main() -> int:
         spent = measure({"ours": ours(deeper), "theirs": other})
         ratio = spent["ours"] / spent["theirs"]
         print(f"  {name:24} {spent['theirs']:6.0f} µs   ours {spent['ours']:6.0f} µs   {ratio:5.2f} of it")
-        slower |= ratio > 1
-    return int("--check" in sys.argv and slower)
+        ratios[name] = ratio
+    if asked.json:
+        asked.json.write_text(json.dumps({"rnd": ratios, "rollout": ways}))
+    return int(asked.check and (any(ratio > 1 for ratio in ratios.values()) or min(ways.values()) < 3))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Print which planted faults `check_transform` catches, by which law, and that right shapers pass.
+"""Print which planted faults `check_transform` catches, by which property, and that correct shapers pass.
 
     python benchmarks/check_faults.py [--effort normal] [NAME …]
 
-NAME is a table or a fault. The faults are those of tests/check. Exit status 1 if a fault is missed at this effort, or a
-right shaper is refused. Seconds are of this process; they say little on a busy machine.
+NAME is a title or a fault. The faults are those of tests/check. Exit status 1 if a fault is missed at this effort, or a
+correct shaper is refused. Seconds are of this process; they say little on a busy machine.
 """
 
 import argparse
@@ -28,18 +28,19 @@ GAMMA = 0.97
 def tables() -> dict[str, dict[str, Any]]:
     """Title → the faults planted under it."""
     where = {
-        "faults found in shaping code": ("faults", "FAULTS"),
-        "rare faults": ("rare_faults", "RARE"),
-        "under one condition, listed": ("conditional_faults", "LISTED"),
-        "under one condition, further": ("further_faults", "FURTHER"),
-        "loans": ("loan_faults", "LOANS"),
+        "repayment": ("repayment_faults", "REPAYMENT"),
         "environments": ("environment_faults", "ENVIRONMENTS"),
         "flags": ("flag_faults", "FLAGS"),
-        "blocks": ("block_faults", "BLOCKS"),
+        "purity": ("purity_faults", "PURITY"),
+        "rollouts": ("rollout_faults", "ROLLOUTS"),
         "the debt": ("debt_faults", "DEBTS"),
-        "functions of one episode": ("faulty_functions", "BLACK_BOXES"),
+        "functions of one episode": ("faulty_functions", "FUNCTIONS"),
     }
-    return {title: getattr(import_module(f"check.{module}"), table) for title, (module, table) in where.items()}
+    return {
+        f"{title}: {mechanism}": faults
+        for title, (module, table) in where.items()
+        for mechanism, faults in getattr(import_module(f"check.{module}"), table).items()
+    }
 
 
 def right_shapers() -> dict[str, Any]:
@@ -53,37 +54,34 @@ def right_shapers() -> dict[str, Any]:
     return ours | import_module("check.right_shapers").RIGHT
 
 
-def broken_law(shaper: Any, effort: Any) -> str | None:
+def violated_property(shaper: Any, effort: Any) -> str | None:
     try:
         payback.check_transform(shaper, GAMMA, effort=effort)
-    except payback.LawBroken as broken:
-        return broken.law
+    except payback.InvarianceError as broken:
+        return broken.violated
     return None
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", help="tables or faults; all if left out")
+    parser.add_argument("names", nargs="*", help="titles or faults; all if left out")
     parser.add_argument("--effort", choices=("quick", "normal", "thorough"), default="normal")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     planted = caught = refused = 0
-    for title, table in {**tables(), "right shapers": right_shapers()}.items():
+    for title, table in {**tables(), "correct shapers": right_shapers()}.items():
         rows = {n: s for n, s in table.items() if not asked.names or title in asked.names or n in asked.names}
         if rows:
             print(f"\n{title}, effort {asked.effort}")
         for name, shaper in rows.items():
             start = time.process_time()
-            law = broken_law(shaper, asked.effort)
-            right = title == "right shapers"
-            planted, caught, refused = (
-                planted + (not right),
-                caught + (law is not None and not right),
-                refused + (right and law is not None),
-            )
-            said = ("passes" if law is None else f"REFUSED: {law}") if right else law or "MISSED"
-            print(f"  {name:52} {said:16} {time.process_time() - start:5.1f} s", flush=True)
-    print(f"\n{caught} of {planted} planted faults caught, {refused} right shapers refused (effort {asked.effort})")
+            found = violated_property(shaper, asked.effort)
+            right = title == "correct shapers"
+            planted, caught = planted + (not right), caught + (found is not None and not right)
+            refused += right and found is not None
+            verdict = ("passes" if found is None else f"REFUSED: {found}") if right else found or "MISSED"
+            print(f"  {name:52} {verdict:18} {time.process_time() - start:5.1f} s", flush=True)
+    print(f"\n{caught} of {planted} planted faults caught, {refused} correct shapers refused (effort {asked.effort})")
     return 1 if refused or caught < planted else 0
 
 

@@ -1,6 +1,6 @@
 """The core beside its peers, as ratios measured side by side in one run.
 
-    python benchmarks/core.py            the tables of docs/results/speed.md
+    python benchmarks/core.py [--json FILE]          prints the ratios, or writes them for benchmarks/bench.py
 
 Times are CPU seconds of this one-threaded process, the least of many repetitions, the two sides of a ratio
 taken in turns: on a shared machine the ratio means something, the time does not.
@@ -11,20 +11,26 @@ import os
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1", JAX_PLATFORMS="cpu")
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
+import argparse
+import json
 import time
 import tracemalloc
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
+import torch
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers.vector import NormalizeReward
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import payback
+from payback.core import rollout
 
 GAMMA, B, T = 0.99, 16, 1024
 ROUNDS = 15
@@ -82,12 +88,12 @@ def block(T: int, B: int, every: int = 100) -> tuple[np.ndarray, np.ndarray]:
     return rng.random((T, B), dtype=np.float32), rng.random((T, B)) < 1 / every
 
 
-def one_step() -> None:
-    print(f"\n### One `update`, {B} environments, beside what NormalizeReward adds per vector step\n")
-    print("| transform | × NormalizeReward |\n|---|---|")
+def one_step() -> dict[str, float]:
+    """Return the cost of one `update` of B environments ÷ what NormalizeReward adds to a step of the vector."""
     bare, wrapped, actions = StillEnvs(), NormalizeReward(StillEnvs()), np.zeros(B, int)
     wrapped.reset()
     reward, done = bare.row[1], np.arange(B) == 3
+    ratios = {}
     for name, transform in MATCHES.items():
         state = transform.init(reward)
         times = side_by_side(
@@ -96,7 +102,8 @@ def one_step() -> None:
             wrapped=lambda: wrapped.step(actions),
             ours=lambda transform=transform, state=state: transform.update(state, reward, done),
         )
-        print(f"| {name} | {times['ours'] / (times['wrapped'] - times['bare']):.2f} |", flush=True)
+        ratios[name] = times["ours"] / (times["wrapped"] - times["bare"])
+    return ratios
 
 
 def python_loop(rewards: list[list[float]], dones: list[list[bool]], delay: int) -> list[list[float]]:
@@ -116,11 +123,11 @@ def python_loop(rewards: list[list[float]], dones: list[list[bool]], delay: int)
     return shaped
 
 
-def whole_rollouts() -> None:
+def whole_rollouts() -> dict[str, dict[str, float]]:
+    """Return the cost of `shape_rollout` ÷ a copy of the rewards, its memory ÷ the rewards, and a plain loop's cost."""
     rewards, dones = block(T, 1024)
-    print(f"\n### `shape_rollout`, {T} × 1024 float32, ends about every 100 steps, beside `numpy.copyto`\n")
-    print("| transform | NumPy, copies | JAX jitted, copies | NumPy's peak memory, inputs |\n|---|---|---|---|")
     out, on_jax = np.empty_like(rewards), (jnp.asarray(rewards), jnp.asarray(dones))
+    tables: dict[str, dict[str, float]] = {"rollout, NumPy": {}, "rollout, JAX": {}, "rollout, memory": {}}
     for name, transform in MATCHES.items():
         state, jax_state = transform.init(rewards[0]), transform.init(on_jax[0][0])
         jitted = jax.jit(lambda s, r, d, transform=transform: payback.shape_rollout(transform, s, r, d))
@@ -134,41 +141,80 @@ def whole_rollouts() -> None:
         times = side_by_side(2, copy=lambda: np.copyto(out, rewards), numpy=ours, jax=theirs)
         tracemalloc.start()
         ours()
-        peak = tracemalloc.get_traced_memory()[1] / rewards.nbytes
+        tables["rollout, memory"][name] = tracemalloc.get_traced_memory()[1] / rewards.nbytes
         tracemalloc.stop()
-        copy = times["copy"]
-        print(f"| {name} | {times['numpy'] / copy:.1f} | {times['jax'] / copy:.1f} | {peak:.1f} |", flush=True)
+        for library in ("NumPy", "JAX"):
+            tables[f"rollout, {library}"][name] = times[library.lower()] / times["copy"]
     transform = MATCHES["match_after, D = 10"]
     small, ends = rewards[:, :64], dones[:, :64]
     loop = cpu(lambda: python_loop(small.tolist(), ends.tolist(), 10), 1) * 1024 / 64
     state = transform.init(rewards[0])
     ours_time = side_by_side(2, ours=lambda: payback.shape_rollout(transform, state, rewards, dones))["ours"]
-    print(f"\nA plain Python loop over lists takes {loop / ours_time:.0f} times as long as `match_after`.")
+    return tables | {"plain loop": {"match_after, D = 10": loop / ours_time}}
 
 
-def scaling() -> None:
-    print("\n### How the cost grows (NumPy `match_after`, CPU time relative to the first column)\n")
+class Operations(TorchDispatchMode):
+    """Count the operations that a device would be asked for."""
+
+    number = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.number += 1
+        return func(*args, **(kwargs or {}))
+
+
+def torch_blocks() -> dict[str, dict[str, float]]:
+    """Return the operations of Torch's forms for accelerators, and those of stepping ÷ them, at T = 1024."""
+    rewards, dones = (torch.from_numpy(x) for x in block(T, B))
+    tables: dict[str, dict[str, float]] = {"rollout, Torch operations": {}, "Torch operations of stepping": {}}
+    rollout.HOST = ()  # as if the tensors were on an accelerator
+    for name, transform in MATCHES.items():
+        state = transform.init(rewards[0])
+        with Operations() as form:
+            payback.shape_rollout(transform, state, rewards, dones)
+        with Operations() as steps:
+            for reward, done in zip(rewards, dones, strict=True):
+                state, _ = transform.update(state, reward, done)
+        tables["rollout, Torch operations"][name] = form.number
+        tables["Torch operations of stepping"][name] = steps.number / form.number
+    rollout.HOST = ("cpu",)
+    return tables
+
+
+def growth() -> dict[str, float]:
+    """Return the cost of NumPy's `match_after` ÷ that with 1024 × 1024 rewards, ends every 100 steps, D = 10."""
     base = {"T": 1024, "B": 1024, "every": 100, "delay": 10}
-    rows = {
-        "rewards T·B: 256 k, 1 M, 4 M": [base | {"T": t} for t in (256, 1024, 4096)],
-        "episode length: 1000, 100, 10": [base | {"every": e} for e in (1000, 100, 10)],
-        "delay D: 1, 10, 100": [base | {"delay": d} for d in (1, 10, 100)],
+    cases = {
+        "a quarter of the rewards": {"T": 256},
+        "four times the rewards": {"T": 4096},
+        "episodes of 1000 steps": {"every": 1000},
+        "episodes of 10 steps": {"every": 10},
+        "D = 1": {"delay": 1},
+        "D = 100": {"delay": 100},
     }
-    print("| varied | cost |\n|---|---|")
-    for name, cases in rows.items():
-        calls = {}
-        for k, case in enumerate(cases):
-            rewards, dones = block(case["T"], case["B"], case["every"])
-            match = payback.match_after(GAMMA, case["delay"])
-            state = match.init(rewards[0])
-            calls[str(k)] = lambda m=match, s=state, r=rewards, d=dones: payback.shape_rollout(m, s, r, d)
-        times = side_by_side(1, **calls)
-        ratios = " : ".join(f"{t / times['0']:.1f}" for t in times.values())
-        print(f"| {name} | {ratios} |", flush=True)
+    calls = {}
+    for name, change in {"as usual": {}, **cases}.items():
+        case = base | change
+        rewards, dones = block(case["T"], case["B"], case["every"])
+        match = payback.match_after(GAMMA, case["delay"])
+        state = match.init(rewards[0])
+        calls[name] = lambda m=match, s=state, r=rewards, d=dones: payback.shape_rollout(m, s, r, d)
+    times = side_by_side(1, **calls)
+    return {name: times[name] / times["as usual"] for name in cases}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", type=Path, help="the file to write")
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore", payback.InterestWarning)
+    tables = {"update": one_step(), **whole_rollouts(), **torch_blocks(), "growth": growth()}
+    if asked.json:
+        asked.json.write_text(json.dumps(tables))
+        return
+    for table, ratios in tables.items():
+        print(table, *(f"  {name:28} {ratio:8.2f}" for name, ratio in ratios.items()), sep="\n")
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", payback.InterestWarning)
-    one_step()
-    whole_rollouts()
-    scaling()
+    main()

@@ -1,6 +1,6 @@
 """What the adapters add to a step, beside what Gymnasium's own reward wrapper adds, and to SB3's PPO.
 
-    python benchmarks/integrations.py            both tables; --check fails when a bound is broken
+    python benchmarks/integrations.py [--check] [--json FILE]      --check fails when a bound is broken
 
 Times are CPU seconds of this one-threaded process, the sides of a ratio taken in turns: on a shared machine the ratio
 means something, the time does not. The intrinsic reward itself costs nothing here, so that the shaping can be seen.
@@ -10,9 +10,12 @@ import os
 
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
+import argparse
+import json
 import sys
 import time
 import warnings
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -26,8 +29,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
 
 import payback
-from payback.integrations.gymnasium import ShapeVectorReward
-from payback.integrations.sb3 import CheckShaping, ShapeVecReward
+from payback.integrations import gymnasium, sb3
 
 GAMMA, B, DELAY = 0.99, 16, 10
 EPISODE = 200
@@ -68,7 +70,7 @@ def cost_of_steps(envs: gym.vector.VectorEnv, steps: int) -> float:
 def gymnasium_steps(rounds: int = 60, steps: int = 400) -> dict[str, float]:
     """Return the microseconds that each wrapper adds to a step of sixteen environments, the least of many rounds."""
     bonus = np.random.default_rng(1).random(B)
-    shape = lambda intrinsic, transform: ShapeVectorReward(StillEnvs(), intrinsic, transform)  # noqa: E731
+    shape = lambda source, transform: gymnasium.ShapeVectorReward(StillEnvs(), source, transform)  # noqa: E731
     sides = {
         "bare": StillEnvs(),
         "NormalizeReward": NormalizeReward(StillEnvs()),
@@ -96,9 +98,10 @@ def ppo_slowdown(make: Any, rounds: int, envs: int = 8, steps: int = 16) -> floa
     """
     bonus = np.zeros(envs)
     plain = make_vec_env(make, envs, seed=0)
-    shaped = ShapeVecReward(make_vec_env(make, envs, seed=0), lambda *transition: bonus, payback.grm(GAMMA, DELAY))
+    venv = make_vec_env(make, envs, seed=0)
+    shaped = sb3.ShapeVectorReward(venv, lambda *transition: bonus, payback.grm(GAMMA, DELAY))
     models = [PPO("MlpPolicy", env, gamma=GAMMA, n_steps=steps, seed=0) for env in (plain, shaped)]
-    checks = (None, CheckShaping())
+    checks = (None, sb3.CheckShaping())
     started = [models[side]._setup_learn(rounds * envs * steps, checks[side])[1] for side in (0, 1)]
     for callback in started:
         callback.on_training_start({}, {})
@@ -114,6 +117,10 @@ def ppo_slowdown(make: Any, rounds: int, envs: int = 8, steps: int = 16) -> floa
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="fail when a bound is broken")
+    parser.add_argument("--json", type=Path, help="also write the ratios, for benchmarks/bench.py")
+    asked = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     added = gymnasium_steps()
@@ -124,9 +131,12 @@ def main() -> int:
     lost = {"CartPole": ppo_slowdown("CartPole-v1", 240), "MiniGrid DoorKey": ppo_slowdown(doorkey, 120)}
     for name, share in lost.items():
         print(f"Stable-Baselines3, PPO on {name}: {share:.1%} fewer steps per second")
+    if asked.json:
+        ours = {name: cost / added["NormalizeReward"] for name, cost in added.items() if name != "NormalizeReward"}
+        asked.json.write_text(json.dumps({"gymnasium": ours, "sb3": lost}))
     ratio = max(added[name] for name in added if name != "NormalizeReward") / added["NormalizeReward"]
     broken = ratio > BOUNDS["gymnasium"] or max(lost.values()) > BOUNDS["sb3"]
-    return int("--check" in sys.argv and broken)
+    return int(asked.check and broken)
 
 
 if __name__ == "__main__":

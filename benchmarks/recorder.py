@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import payback
-from payback.auditing.recorder import Recorder
+from payback import Recorder
 
 B, STEPS, ROUNDS, GAMMA, BOUND = 8, 20_000, 5, 0.99, 0.02
 
@@ -37,17 +37,20 @@ def recorder_seconds(folder: str) -> float:
 
 def adapter_seconds(folder: str, turns: int = 40, steps: int = 400) -> float:
     """CPU seconds that `record=` adds to a step of the adapter's ledger, the least of many rounds."""
-    from payback.integrations.ledger import Ledger
+    from payback.ledger import make
+    from payback.monitor import Monitor
 
     rng = np.random.default_rng(0)
-    reward, ends = rng.random(B), rng.random((steps, B)) < 0.02
-    plain, recorded = (Ledger(payback.grm(GAMMA, 10), B, learner_gamma=GAMMA, record=to) for to in (None, folder))
+    reward, ends, no = rng.random(B), rng.random((steps, B)) < 0.02, np.zeros(B, dtype=bool)
+    ledger = make(payback.grm(GAMMA, 10), trusted=True)
+    plain, recorded = (Monitor(ledger, learner_gamma=GAMMA, record=to) for to in (None, folder))
     times: dict[int, list[float]] = {0: [], 1: []}
+    states = [ledger.init(np.zeros(B))] * 2
     for _ in range(turns):
-        for side, ledger in enumerate((plain, recorded)):
+        for side, monitor in enumerate((plain, recorded)):
             start = time.process_time()
             for done in ends:
-                ledger.step(reward, done, None)
+                states[side], _ = monitor.step(states[side], reward, done, no)
             times[side].append((time.process_time() - start) / steps)
     recorded.close()
     return min(times[1]) - min(times[0])
@@ -58,11 +61,11 @@ def ppo(record: str | None) -> Any:
     from stable_baselines3 import PPO
     from stable_baselines3.common.env_util import make_vec_env
 
-    from payback.integrations.sb3 import ShapeVecReward
+    from payback.integrations.sb3 import ShapeVectorReward
 
     torch.set_num_threads(1)
     bonus = np.zeros(B)
-    env = ShapeVecReward(
+    env = ShapeVectorReward(
         make_vec_env("CartPole-v1", B, seed=0), lambda *transition: bonus, payback.grm(GAMMA, 10),
         learner_gamma=GAMMA, record=record,
     )  # fmt: skip

@@ -24,7 +24,7 @@ from stable_baselines3.common.env_util import make_vec_env
 
 import payback
 from payback.bonuses.torch import RND
-from payback.integrations.sb3 import CheckShaping, ShapeVecReward
+from payback.integrations.sb3 import CheckShaping, ShapeVectorReward
 
 GAMMA, ENVS = 0.99, 8
 SCHEMES = {"raw bonus": payback.scale(1.0), "grm, repaid after 30 steps": payback.grm(GAMMA, delay=30)}
@@ -55,7 +55,7 @@ class Curve(BaseCallback):
 def train(transform: payback.RewardTransform, steps: int, seed: int, size: int) -> list[dict[str, float]]:
     """Train with the bonus under this transform and return the learning curve."""
     env = make_vec_env(lambda: grid(size), n_envs=ENVS, seed=seed)  # Monitor inside: it reports the extrinsic return
-    env = ShapeVecReward(env, RND(seed=seed), transform)
+    env = ShapeVectorReward(env, RND(seed=seed), transform)
     # As in the experiment `payback-lab run curiosity`, whose notes say where the numbers come from.
     options = {"n_steps": 128, "batch_size": 256, "n_epochs": 10, "learning_rate": 1e-3, "ent_coef": 0.01}
     model, curve = PPO("MlpPolicy", env, gamma=GAMMA, seed=seed, **options), Curve()

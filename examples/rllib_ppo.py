@@ -31,7 +31,7 @@ class Counts:
 
 def main(iterations: int = 10, runners: int = 2) -> list[float]:
     """Train, and return the mean extrinsic return after each iteration."""
-    shaping = partial(ShapeReward, intrinsic=Counts(), transform=payback.grm(GAMMA, delay=10))
+    shaping = partial(ShapeReward, bonus=Counts(), transform=payback.grm(GAMMA, delay=10))
     config = (
         PPOConfig()
         .environment("CartPole-v1")

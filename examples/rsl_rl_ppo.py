@@ -11,14 +11,17 @@ import warnings
 from contextlib import redirect_stdout
 from io import StringIO
 
+import numpy as np
 import torch
 from rsl_rl.env import VecEnv
 from rsl_rl.runners import OnPolicyRunner
 from tensordict import TensorDict
 
 import payback
-from payback.integrations.ledger import Ledger, ShapingWarning
+from payback import ShapingWarning
 from payback.integrations.rsl_rl import ShapedPPO
+from payback.ledger import make
+from payback.monitor import Monitor
 
 GAMMA, LIMIT, ENVS = 0.9, 10, 16
 
@@ -32,7 +35,9 @@ class Lanes(VecEnv):
         self.right = torch.zeros(num_envs, dtype=torch.bool)
         self.device, self.cfg = "cpu", {}
         self.went_right: list[float] = []
-        self.ledger = None if shaped_inside is None else Ledger(shaped_inside, num_envs, learner_gamma=GAMMA)
+        self.monitor = None if shaped_inside is None else Monitor(make(shaped_inside), learner_gamma=GAMMA)
+        if self.monitor is not None:
+            self.shaping_state = self.monitor.ledger.init(np.zeros(num_envs))
 
     def get_observations(self) -> TensorDict:
         place = self.episode_length_buf + LIMIT * (self.right & (self.episode_length_buf > 0))
@@ -47,8 +52,10 @@ class Lanes(VecEnv):
         limit = self.episode_length_buf >= LIMIT
         self.episode_length_buf[limit] = 0
         reward, F = 0.05 * self.right.float(), self.right.double()
-        if self.ledger is not None:
-            reward = reward + torch.as_tensor(self.ledger.step(F.numpy(), None, limit.numpy())).float()
+        if self.monitor is not None:
+            ends = np.zeros_like(limit.numpy()), limit.numpy()
+            self.shaping_state, paid = self.monitor.step(self.shaping_state, F.numpy(), *ends)
+            reward = reward + torch.as_tensor(paid.shaped).float()
         return self.get_observations(), reward, limit.long(), {"time_outs": limit, "novelty": F}
 
 
@@ -86,7 +93,7 @@ def main(iterations: int = 60) -> dict[str, float]:
     shares = {
         "no bonus": train(Lanes(), {"class_name": "PPO"}, iterations),
         "bonus settled, then bootstrapped": train(Lanes(shaped_inside=match), {"class_name": "PPO"}, iterations),
-        "ShapedPPO": train(Lanes(), {"class_name": ShapedPPO, "transform": match, "intrinsic": novelty}, iterations),
+        "ShapedPPO": train(Lanes(), {"class_name": ShapedPPO, "transform": match, "bonus": novelty}, iterations),
     }
     for name, share in shares.items():
         print(f"{name:34} goes right in {share:.0%} of the last episodes")

@@ -14,7 +14,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 
 import payback
-from payback.integrations.sb3 import CheckShaping, ShapeVecReward
+from payback.integrations.sb3 import CheckShaping, ShapeVectorReward
 
 GAMMA = 0.99
 
@@ -39,7 +39,7 @@ def grid(size: int = 5) -> gym.Env:
 def main(steps: int = 16_000, seed: int = 0, transform=None, callbacks: tuple[BaseCallback, ...] = ()) -> PPO:
     """Train and return the model; `Monitor` reports the extrinsic return."""
     env = make_vec_env(grid, n_envs=8, seed=seed)
-    env = ShapeVecReward(env, Counts(), transform or payback.grm(GAMMA, delay=10))
+    env = ShapeVectorReward(env, Counts(), transform or payback.grm(GAMMA, delay=10))
     model = PPO("MlpPolicy", env, gamma=GAMMA, n_steps=128, batch_size=256, n_epochs=4, learning_rate=1e-3, seed=seed)
     model.learn(steps, callback=[CheckShaping(), *callbacks])
     late = np.mean([episode["r"] for episode in model.ep_info_buffer])

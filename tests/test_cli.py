@@ -56,7 +56,7 @@ def test_audit_of_csv_and_npz(tmp_path, lawful) -> None:
     for name in ("log.npz", "log.csv"):
         result = bare("audit", str(tmp_path / name), "--gamma", "0.9")
         assert (result.returncode, result.stderr) == (0, "")
-        assert "4 episodes keep the law, 0 break it" in result.stdout
+        assert "cancel in 4 episodes and leak in 0" in result.stdout
     np.savez(tmp_path / "raw.npz", shaped=rewards, done=dones, reward=rewards)
     result = bare("audit", str(tmp_path / "raw.npz"), "--gamma", "0.9", "--page", str(tmp_path / "page.html"), width=50)
     assert result.returncode == 1

@@ -1,4 +1,4 @@
-"""Which room may import which: arrows point to the core, and from the lab to the library, never back."""
+"""Which package may import which: arrows point to the core, and from the lab to the library, never back."""
 
 import ast
 import doctest
@@ -18,23 +18,26 @@ BARE = {"numpy", "array_api_compat", "payback", *sys.stdlib_module_names}
 LAZY = {"jax", "pyarrow"}
 """May be imported inside a function: one that was handed JAX arrays, or a Parquet file."""
 HOSTED = {"integrations", "bonuses.torch", "bonuses.jax"}
-"""Rooms that import a host: they are not imported by `import payback`."""
+"""Packages that import a host: they are not imported by `import payback`."""
 MAY_IMPORT = {
     "core": {"core"},
-    "check": {"core", "check", "auditing", "mdp", "potentials"},
+    "check": {"core", "check", "auditing", "mdp", "theory"},
     "auditing": {"core", "auditing"},
     "bonuses": {"core", "bonuses"},
-    "integrations": {"core", "integrations", "bonuses", "auditing"},
-    "mdp": {"core", "mdp"},
-    "potentials": {"core", "potentials"},
+    "messages": {"core"},
+    "ledger": {"core", "messages"},
+    "monitor": {"core", "ledger", "messages", "auditing"},
+    "integrations": {"core", "integrations", "bonuses", "ledger", "monitor", "messages"},
+    "mdp": {"core", "mdp", "theory"},
+    "theory": {"core", "theory"},
     "cli": {"core", "check", "auditing", ""},
 }
-"""Room of the library → the rooms it may import; "" is the package itself."""
+"""Package or module of the library → those it may import; "" is `payback` itself."""
 FILES = sorted(path for path in LIBRARY.rglob("*.py") if path.stem not in ("__init__", "__main__"))
 
 
-def room_of(module: str) -> str:
-    """Return the room of a module of the library: "core" for "payback.core.center", "" for "payback" itself."""
+def package_of(module: str) -> str:
+    """Return the package of a module of the library: "core" for "payback.core.center", "" for "payback" itself."""
     return module.split(".")[1] if "." in module else ""
 
 
@@ -58,13 +61,13 @@ def imports(source: str) -> Iterator[tuple[str, bool]]:
 
 def wrong_imports(module: str, source: str) -> list[str]:
     """Return what a module of the library must not import."""
-    room, wrong = room_of(module), []
+    package, wrong = package_of(module), []
     hosted = any(module.startswith(f"payback.{name}.") for name in HOSTED)
     for name, at_once in imports(source):
         top = name.split(".")[0]
         if top not in BARE and not hosted and (at_once or top not in LAZY):
             wrong.append(name)
-        if top == "payback_lab" or (top == "payback" and room_of(name) not in MAY_IMPORT[room]):
+        if top == "payback_lab" or (top == "payback" and package_of(name) not in MAY_IMPORT[package]):
             wrong.append(name)
     return wrong
 
@@ -74,33 +77,8 @@ def module_of(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", FILES, ids=[module_of(path) for path in FILES])
-def test_each_room_imports_only_what_it_may(path: Path):
+def test_each_package_imports_only_what_it_may(path: Path):
     assert wrong_imports(module_of(path), path.read_text()) == []
-
-
-@pytest.mark.parametrize(
-    ("module", "source"),
-    [
-        ("payback.core.center", "import torch"),
-        ("payback.core.center", "from jax import lax"),
-        ("payback.core.center", "def f():\n    import torch"),
-        ("payback.core.center", "from payback.check.transform import check_transform"),
-        ("payback.core.center", "from payback import cli"),
-        ("payback.auditing.audit", "from payback.check.laws import examine"),
-        ("payback.check.laws", "import payback_lab.methods"),
-        ("payback.check.laws", "class A:\n    import gymnasium"),
-        ("payback.integrations.sb3", "from payback_lab import records"),
-        ("payback.integrations.sb3", "from payback.check.transform import check_transform"),
-    ],
-)
-def test_a_wrong_import_is_seen(module: str, source: str):
-    assert wrong_imports(module, source)
-    assert not wrong_imports(module, "import json\nimport numpy as np\ndef f():\n    from jax import lax")
-
-
-def test_the_lab_is_seen_to_import_the_library():
-    """So that the test above is about something."""
-    assert any("payback" in dict(imports(path.read_text())) for path in LAB.rglob("*.py"))
 
 
 def test_importing_payback_loads_nothing_heavier():
@@ -127,6 +105,6 @@ def test_every_public_name_has_a_docstring_with_a_doctest(name: str):
 def test_all_is_sorted_and_complete_and_tab_shows_it():
     assert list(payback.__all__) == sorted(payback.__all__)
     assert all(hasattr(payback, name) for name in payback.__all__)
-    modules = {"auditing", "bonuses", "check", "integrations", "mdp", "potentials"}
+    modules = {"auditing", "bonuses", "check", "integrations", "mdp", "theory"}
     assert {name for name in dir(payback) if not name.startswith("_")} == {*payback.__all__, *modules}
     assert all((LIBRARY / name).is_dir() or (LIBRARY / f"{name}.py").is_file() for name in modules)

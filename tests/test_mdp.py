@@ -2,8 +2,8 @@ from fractions import Fraction
 
 import pytest
 
-from payback.check.boundary import check_boundary
 from payback.mdp import MDP, Shaping, compare, episodes, matched, potential_difference, solve
+from payback.theory import check_boundary
 from payback_lab.prior_work.procrastination import DOORKEY, doorkey_table, procrastination, procrastination_condition
 
 HALF = Fraction(1, 2)

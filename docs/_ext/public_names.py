@@ -1,9 +1,9 @@
 """The reference: a directive that documents public names, and a check that none of them is missing.
 
     .. public-names:: payback
-       :from: payback.core.matches payback.core.recipes
+       :from: payback.core.matches
 
-documents those names of `payback.__all__` that are defined in the two modules, in the order in which they are written.
+documents those names of `payback.__all__` that are defined in that module, in the order in which they are written.
 """
 
 from __future__ import annotations
@@ -27,21 +27,25 @@ log = logging.getLogger(__name__)
 
 MODULES = (
     "payback",
-    "payback.auditing.recorder",
     "payback.bonuses",
     "payback.bonuses.jax",
     "payback.bonuses.torch",
     "payback.mdp",
-    "payback.potentials",
+    "payback.theory",
 )
 """The public modules but the adapters."""
 FURTHER = (
-    "payback.auditing.audit.Cause",
-    "payback.auditing.audit.Episodes",
+    "payback.auditing.audit.AuditOptions",
     "payback.auditing.audit.Leak",
-    "payback.check.tried.Tried",
-    "payback.integrations.ledger.Ledger",
-    "payback.integrations.ledger.ShapingWarning",
+    "payback.auditing.hypotheses.Cause",
+    "payback.auditing.read.Columns",
+    "payback.auditing.scan.EpisodeTable",
+    "payback.check.report.CheckReport",
+    "payback.ledger.Ledger",
+    "payback.ledger.LedgerState",
+    "payback.ledger.Step",
+    "payback.ledger.make",
+    "payback.monitor.Monitor",
 )
 """What public functions take or return."""
 

@@ -17,10 +17,12 @@ import os
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1", JAX_PLATFORMS="cpu", NPROC="1")
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
+import json
 import sys
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -128,11 +130,14 @@ def measured(chosen: dict[str, Callable[[], Updates]]) -> dict[str, float]:
 
 def main() -> int:
     asked = sys.argv[1:]
+    out = Path(asked[asked.index("--json") + 1]) if "--json" in asked else None
     least, samples = measured(SIDES | (peers() if "--peer" in asked else {})), PPO().samples
     first = least["the paper's learner, GRM"]
     print("| learner | steps per second | of the paper's |\n| --- | --: | --: |")
     for name, seconds in least.items():
         print(f"| {name} | {samples / seconds:,.0f} | {first / seconds:.0%} |")
+    if out:
+        out.write_text(json.dumps({"arena": {name: first / seconds for name, seconds in least.items()}}))
     ours = least["engine: one critic, GRM"]
     for name in (name for name in least if name.startswith(PEER)):
         print(f"The arena's learner with GRM on this engine runs at {least[name] / ours:.2f} × the {name}.")

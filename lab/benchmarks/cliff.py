@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 import payback
-from payback_lab.experiments.long_cliff.config import LongQLearning
+from payback_lab.experiments.long_cliff import LongQLearning
 from payback_lab.learners.q_learning.config import LANES, QLearning
 from payback_lab.learners.q_learning.train import make_train
 from payback_lab.methods import SCHEMES

@@ -16,6 +16,7 @@ os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
 import argparse
+import json
 import resource
 import runpy
 import subprocess
@@ -221,6 +222,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=8, help="how often each side is timed")
     parser.add_argument("--two", action="store_true", help="also time two runs on two cores")
     parser.add_argument("--check", action="store_true", help="fail when a bound is broken")
+    parser.add_argument("--json", type=Path, help="also write the ratios, for benchmarks/bench.py")
     parser.add_argument("--core", type=int, default=0, help="the core to run on")
     parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -259,6 +261,8 @@ def main() -> int:
         both = [read_run(run)[0] for run in (start_run(200, 0), start_run(200, 1))]
         ratios["two runs ÷ one"] = sum(alone / seconds for seconds in both)
 
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"doorkey": ratios}))
     for name, ratio in ratios.items():
         print(f"{name:24s} {ratio:8.2f}   at least {BOUNDS[name]:g}: {'yes' if ratio >= BOUNDS[name] else 'NO'}")
     broken = [name for name, ratio in ratios.items() if ratio < BOUNDS[name]]

@@ -17,9 +17,11 @@ os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
 import argparse
+import json
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -136,6 +138,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5, help="how often each side is timed (default: 5)")
     parser.add_argument("--final", action="store_true", help="also read what ended episodes saw last, a second view")
     parser.add_argument("--check", action="store_true", help=f"fail where ours is below {AIM} × the package")
+    parser.add_argument("--json", type=Path, help="also write the ratios, for benchmarks/bench.py")
     parser.add_argument("--core", type=int, default=0, help="the core to run on")
     asked = parser.parse_args()
     try:
@@ -152,10 +155,11 @@ def main() -> int:
     print(f"{sizes}; the least of {asked.rounds} rounds\n")
     print("| task | package, steps/s | ours, steps/s | ours ÷ package | ours ÷ navix | ours ÷ xminigrid |")
     print("|---|---:|---:|---:|---:|---:|", flush=True)
-    missed = False
+    missed, ratios = False, {}
     for name in asked.tasks or TASKS:
         rate = rates(name, peers, asked)
         ratio = {side: f"{rate['ours'] / rate[side]:,.1f}" if side in rate else "–" for side in ("navix", "xminigrid")}
+        ratios |= {f"{name} ÷ {side}": rate["ours"] / rate[side] for side in rate if side != "ours"}
         missed |= rate["ours"] < AIM * rate["package"]
         print(
             f"| {name} | {rate['package']:,.0f} | {rate['ours']:,.0f} | {rate['ours'] / rate['package']:,.0f} "
@@ -163,6 +167,8 @@ def main() -> int:
             flush=True,
         )
         jax.clear_caches()
+    if asked.json:
+        asked.json.write_text(json.dumps({"engine": ratios}))
     return 1 if asked.check and missed else 0
 
 

@@ -3,7 +3,8 @@
 FAKE_PACE: seconds a batch takes. FAKE_DIE: a file of marks; a batch kills its own process while one is left.
 FAKE_FAIL: a scheme that raises. FAKE_LOG: a file that gets a line for every batch. FAKE_CORES: a file that gets the
 cores that each batch may use. FAKE_TENTHS: a file that gets a line for every tenth of a batch; batches then write a
-checkpoint after each tenth and resume from it.
+checkpoint after each tenth and resume from it. FAKE_HOLD: a number of tenths and a file; a batch that has done so many
+waits until the file is there, or until it is killed.
 """
 
 import os
@@ -17,11 +18,10 @@ from pathlib import Path
 import numpy as np
 
 from payback_lab.atomic_write import write_file
-from payback_lab.claims.claim import Claim
+from payback_lab.claims.claim import DecidedClaim
 from payback_lab.methods import SCHEMES
-from payback_lab.running.asked import Asked
 from payback_lab.running.experiment import Experiment
-from payback_lab.running.plan import Result, Run, checkpoint_of
+from payback_lab.runs import Asked, Result, Run, checkpoint_of
 from payback_lab.user_error import UserError
 
 
@@ -63,6 +63,7 @@ class FakeExperiment(Experiment):
                 log.write(f"{sorted(os.sched_getaffinity(0))}\n")
         for tenth in range(tenths_done(batch, out), 10):
             progress(tenth / 10)
+            hold(tenth)
             time.sleep(float(os.environ.get("FAKE_PACE", "0")) / 10)
             finish_tenth(batch, out, tenth)
         marks = Path(os.environ["FAKE_DIE"]) if "FAKE_DIE" in os.environ else None
@@ -76,10 +77,10 @@ class FakeExperiment(Experiment):
     def cost(self, batch: tuple[Run, ...]) -> float:
         return 0.1 * len(batch)
 
-    def claims(self, results: Mapping[str, Result]) -> list[Claim]:
+    def claims(self, results: Mapping[str, Result]) -> list[DecidedClaim]:
         reached = [r.summary["greedy_return"] == 88 for i, r in results.items() if "/none/" in i]
         verdict = "holds" if reached and all(reached) else "undecided"
-        return [Claim("sec:cw", "No IM is <optimal>.", "88", f"{sum(reached)} of {len(reached)}", verdict)]
+        return [DecidedClaim("sec:cw", "No IM is <optimal>.", "88", f"{sum(reached)} of {len(reached)}", verdict)]
 
 
 def tenths_done(batch: tuple[Run, ...], out: Path | None) -> int:
@@ -89,6 +90,12 @@ def tenths_done(batch: tuple[Run, ...], out: Path | None) -> int:
     if not checkpoint.read_text().isdecimal():
         raise UserError(f"The checkpoint {checkpoint} is damaged: delete it to begin this run again.")
     return int(checkpoint.read_text())
+
+
+def hold(tenth: int) -> None:
+    tenths, _, gate = os.environ.get("FAKE_HOLD", "").partition(" ")
+    while gate and tenth >= int(tenths) and not Path(gate).exists():
+        time.sleep(0.02)
 
 
 def finish_tenth(batch: tuple[Run, ...], out: Path | None, tenth: int) -> None:

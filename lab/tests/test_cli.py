@@ -35,7 +35,7 @@ def payback(fake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys) -> Ca
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ("", "Expected one of {run, report, list, prior-work, docs}"),
+        ("", "Expected one of {reproduce, run, report, list, prior-work, docs}"),
         ("frob", "Unrecognized options: frob"),
         ("run", "Missing from payback-lab run: EXPERIMENT"),
         ("run clif", 'There is no experiment "clif": choose one of fake.'),
@@ -84,7 +84,7 @@ def test_run_report_list(payback, tmp_path: Path) -> None:
     status, out, error = payback("run", "fake", "--schemes", "none", "im", "--seeds", "2", "--steps", "30")
     assert (status, error) == (0, "")
     assert "fake: 4 runs planned, 0 done already, 4 to make on" in out.splitlines()[0]
-    assert re.search(r"\[2/2\] fake/\S+ \(2 seeds\) done after \d+ s, about 0 s left", out)
+    assert re.search(r"\[2/2\] fake/\S+ \(2 seeds\) done in \d+ s; 100% of all done, nothing left", out)
     status, out, error = payback("report", "--save-summaries")
     assert (status, error) == (0, "")
     assert (tmp_path / "runs/report.html").stat().st_size > 500_000
@@ -107,7 +107,7 @@ def test_a_failed_run_is_told_at_the_end_and_the_others_are_kept(payback, tmp_pa
     monkeypatch.setenv("FAKE_FAIL", "none")
     status, out, error = payback("run", "fake", "--schemes", "none", "im", "--seeds", "2")
     assert status == 1
-    assert "failed; the others go on" in out
+    assert "failed; the other tasks continue" in out
     assert "fake/none (2 seeds) failed: ArithmeticError: none <b>diverged</b>" in error
     assert error.strip().endswith("2 runs failed, 2 were made; the same command tries them again.")
     assert len(list((tmp_path / "runs/fake/im").iterdir())) == 2
@@ -149,7 +149,7 @@ def tiny_disk(tmp_path: Path):
 def test_a_disk_that_fills_up_while_running(payback_process, tiny_disk: Path) -> None:
     ask = ("run", "fake", "--schemes", "none", "im", "pbim", "--seeds", "3", "--out", str(tiny_disk), "--workers", "1")
     process = payback_process(*ask)
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate()
     assert process.returncode == 2
     assert f"The disk of {tiny_disk} is full" in error
     assert error.count("\n") == 1
@@ -164,15 +164,14 @@ def test_ctrl_c_leaves_everything_in_order(payback_process, tmp_path: Path, numb
     ask = ("run", "fake", "--schemes", "none", "im", "--seeds", "1")
     process = payback_process(*ask, "--workers", "1", FAKE_PACE="600")
     lock = tmp_path / "runs/fake/none/.seed0.lock"
-    deadline = time.monotonic() + 60
-    while not lock.exists() and time.monotonic() < deadline:
+    while not lock.exists() and process.poll() is None:
         time.sleep(0.05)
     os.killpg(process.pid, number)  # as a terminal does: everyone in the group hears it
-    _, error = process.communicate(timeout=120)
+    _, error = process.communicate()
     assert process.returncode == 130
     assert error == "payback-lab: stopped; what was finished is kept, and the same command goes on from there.\n"
     again = payback_process(*ask)
-    out, error = again.communicate(timeout=60)
+    out, error = again.communicate()
     assert again.returncode == 0, error
     assert "2 to make" in out
     assert not list((tmp_path / "runs").rglob(".*"))

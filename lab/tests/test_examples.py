@@ -16,7 +16,7 @@ EXAMPLE = Path(__file__).parents[1] / "examples" / "doorkey_agent.py"
 def example(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": SOURCES, "COLUMNS": "160"}
     command = [sys.executable, str(EXAMPLE), *arguments]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=280)
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
 
 
 def test_three_agents_learn_and_their_film_is_drawn(tmp_path: Path):

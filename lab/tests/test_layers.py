@@ -30,11 +30,3 @@ def test_what_makes_runs_does_not_import_what_shows_them(part: str) -> None:
     files = list((LAB / part).rglob("*.py")) if (LAB / part).is_dir() else [LAB / part]
     assert files
     assert {file.name: forbidden(file.read_text()) for file in files if forbidden(file.read_text())} == {}
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["from payback_lab.report.store import load", "def f():\n    from payback_lab import report", "import altair"],
-)
-def test_such_an_import_is_seen(line: str) -> None:
-    assert forbidden(line)

@@ -5,13 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from payback_lab import statistics
-from payback_lab.claims import comparison
 from payback_lab.over_tasks import (
     interquartile_mean,
     performance_profile,
     probability_of_improvement,
 )
+from payback_lab.statistics import interval_of_improvement, iqm
 
 RNG = np.random.default_rng(0)
 
@@ -19,7 +18,7 @@ RNG = np.random.default_rng(0)
 def test_the_interquartile_mean_is_the_usual_one_where_tasks_have_as_many_seeds() -> None:
     tasks = [RNG.normal(size=3) for _ in range(4)]
     found = interquartile_mean(tasks)
-    assert found.value == pytest.approx(float(statistics.iqm(np.stack(tasks))))
+    assert found.value == pytest.approx(float(iqm(np.stack(tasks))))
     assert found.low < found.value < found.high
 
 
@@ -29,7 +28,7 @@ def test_a_task_with_more_seeds_weighs_no_more() -> None:
     copies = np.concatenate([np.repeat(few, 5), np.repeat(many, 3)])
     fine = np.sort(np.repeat(copies, 4))  # 120 values, a quarter of them is whole
     assert interquartile_mean([few, many]).value == pytest.approx(fine[30:90].mean())
-    assert interquartile_mean([few, many]).value != pytest.approx(float(statistics.iqm(np.concatenate([few, many]))))
+    assert interquartile_mean([few, many]).value != pytest.approx(float(iqm(np.concatenate([few, many]))))
 
 
 def test_the_profile_against_counting() -> None:
@@ -58,7 +57,7 @@ def test_the_probability_of_improvement_against_counting() -> None:
 def test_its_interval_is_that_of_drawing_the_seeds_themselves() -> None:
     one, other = RNG.normal(size=6), RNG.normal(loc=0.3, size=5)
     found = probability_of_improvement([one], [other])
-    low, high = comparison.interval_of_improvement(-one, -other)  # there lower is better; the draws are the same
+    low, high = interval_of_improvement(-one, -other)  # there lower is better; the draws are the same
     assert (found.low, found.high) == pytest.approx((low, high))
 
 

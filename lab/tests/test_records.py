@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from payback_lab import records
-from payback_lab.running.plan import Result, Run
+from payback_lab.runs import Result, Run
 from payback_lab.user_error import UserError, writing_to
 
 

@@ -5,44 +5,52 @@ Every bonus is a loan, repaid later in the same episode with interest.
 
 from importlib.metadata import version
 
-from payback.auditing.audit import Audit, audit
-from payback.check.boundary import check_boundary
+from payback import theory as theory
+from payback.auditing.audit import Audit, audit, audit_file
+from payback.auditing.record import Recorder
 from payback.check.causal import check_causal
-from payback.check.matching import check_matching
-from payback.check.transform import check_transform
+from payback.check.shaper import check_transform
 from payback.core.center import center, merge_centers
-from payback.core.chain import chain
-from payback.core.episode import match_episode, potential_of, reward_of
-from payback.core.errors import InterestWarning, LawBroken
+from payback.core.errors import InterestWarning, InvarianceError, ShapingWarning
 from payback.core.felt import delay_for, felt_share, interest
 from payback.core.matches import (
+    grm,
     match_after,
     match_at_end,
     match_evenly,
     match_from_ages,
     match_geometric,
     match_when,
+    pbim,
 )
-from payback.core.recipes import grm, pbim
 from payback.core.rollout import shape_rollout
-from payback.core.scaling import clip, scale, scale_by_rms, stateless
-from payback.core.state_io import load_state, save_state
-from payback.core.transform import Match, RewardTransform, drop, owed
+from payback.core.scaling import (
+    clip,
+    scale,
+    scale_by_return_std,
+    scale_by_rms,
+    scale_by_schedule,
+    scale_by_std,
+    stateless,
+)
+from payback.core.state import load_state, save_state
+from payback.core.transform import Match, RewardTransform, chain, drop, owed
 
 __version__ = version("payback")
 
 __all__ = [
     "Audit",
     "InterestWarning",
-    "LawBroken",
+    "InvarianceError",
     "Match",
+    "Recorder",
     "RewardTransform",
+    "ShapingWarning",
     "audit",
+    "audit_file",
     "center",
     "chain",
-    "check_boundary",
     "check_causal",
-    "check_matching",
     "check_transform",
     "clip",
     "delay_for",
@@ -53,7 +61,6 @@ __all__ = [
     "load_state",
     "match_after",
     "match_at_end",
-    "match_episode",
     "match_evenly",
     "match_from_ages",
     "match_geometric",
@@ -61,16 +68,17 @@ __all__ = [
     "merge_centers",
     "owed",
     "pbim",
-    "potential_of",
-    "reward_of",
     "save_state",
     "scale",
+    "scale_by_return_std",
     "scale_by_rms",
+    "scale_by_schedule",
+    "scale_by_std",
     "shape_rollout",
     "stateless",
 ]
 
-_SUBPACKAGES = ("auditing", "bonuses", "check", "integrations", "mdp", "potentials")
+_SUBPACKAGES = ("auditing", "bonuses", "check", "integrations", "mdp", "theory")
 
 
 def __dir__() -> list[str]:

@@ -1,91 +1,133 @@
-"""The command line of the library: `payback audit LOG`, `payback check FILE:NAME`. argparse, nothing to install."""
+"""The command line of the library: `payback audit LOG`, `payback check FILE:NAME`."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import sys
+import textwrap
+import traceback
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 import payback
-from payback.auditing.examine import TOLERANCE
-from payback.auditing.log_file import Columns
+from payback.auditing.audit import TOLERANCE, AuditOptions, audit_log
+from payback.auditing.page import page, refuse_to_overwrite
+from payback.auditing.read import Columns, open_log
+from payback.auditing.rows import printable
 
 COLUMNS = {
-    "shaped": "what the learner was given for its bonus, F′",
+    "shaped": "the shaped bonus that the learner got, F′",
     "done": "marks the last step of an episode",
-    "environment": "tells the environments apart; one environment if it is not there",
-    "reward": "the bonus before shaping, F; not needed if gamma is given, but long episodes are judged by it",
-    "lent": "what was lent of it, F − F̄; not needed",
-    "valid": "false for invalid rows, such as autoreset rows; not needed",
+    "environment": "distinguishes the environments; without it, the log is of one",
+    "reward": "the bonus before shaping, F; optional if gamma is given, but long episodes cannot be judged without it",
+    "lent": "the centred bonus, F − F̄; optional",
+    "valid": "false on invalid rows, such as autoreset rows; optional",
     "truncated": "marks ends by truncation; with `terminated` it replaces `done`",
     "terminated": "marks ends by termination",
-    "step": "the step's number, to find rows out of order; not needed",
+    "step": "the step's number, to detect rows out of order; optional",
 }
 """The columns of a log that may be named, and what they hold."""
+BROKEN_PIPE = 141
+"""What a shell reports for a program whose reader has gone."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the arguments say; return the exit status: 0 the law is kept, 1 it is not, 2 a mistake."""
-    parser = _parser()
-    asked = parser.parse_args(arguments)
-    if asked.command is None:
-        parser.print_help()
-        return 0
+    """Do what the arguments ask; return the exit status: 0 if all is well, 1 if something leaks, 2 for a mistake."""
     try:
-        return _audit(asked) if asked.command == "audit" else _check(asked)
+        status = _run(_parser().parse_args(arguments))
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # `payback audit log | head`: nobody reads on, and Python's own flush at exit would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
     except (ValueError, OSError, ImportError) as error:
-        print(f"payback: {error}", file=sys.stderr)
-        return 2
+        print(f"payback: {_one_line(error)}", file=sys.stderr)
+    except MemoryError:
+        print("payback: there is not enough memory to read this", file=sys.stderr)
+    except Exception:
+        # Never 1, which Python would return and which means that rewards leak.
+        traceback.print_exc()
+    return 2
+
+
+def _run(asked: argparse.Namespace) -> int:
+    if asked.command == "audit":
+        return _audit(asked)
+    if asked.command == "check":
+        from payback.check import command
+
+        return command.run(asked.target, asked.gamma, asked.effort)
+    _parser().print_help()
+    return 0
+
+
+def _one_line(error: Exception) -> str:
+    """Return an error as one line: a file's name, or an id, may hold control characters."""
+    return printable(" ".join(str(error).split()), 2000)
+
+
+def _audit(asked: argparse.Namespace) -> int:
+    """Audit a log, print the result, write the page if asked."""
+    if asked.page is not None:
+        refuse_to_overwrite(asked.log, asked.page)
+    log = open_log(asked.log, Columns(**{name: getattr(asked, name) for name in COLUMNS}))
+    names = [field.name for field in fields(AuditOptions) if hasattr(asked, field.name)]
+    result = audit_log(log, AuditOptions(**{name: getattr(asked, name) for name in names}))
+    width = max(shutil.get_terminal_size((100, 24)).columns, 40)
+    for line in [*result.facts(), *(f"  {line}" for line in result.cause_lines())]:
+        print(textwrap.fill(line, width, subsequent_indent="    "))
+    if result.leaks:
+        print("\nThe worst leaks:", *result.table(), sep="\n")
+    if asked.page is not None:
+        asked.page.write_text(page(result, log), encoding="utf-8")
+        print(f"The page is {printable(asked.page, 1000)}")
+    return 0 if result.ok else 1
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="payback", description="Does a log of rewards, or shaping code, keep the law?"
+        prog="payback",
+        description="Check that shaped rewards preserve the optimal policy (policy invariance): in every episode they "
+        "must cancel, so that each bonus is repaid with interest.",
     )
     parser.add_argument("--version", action="version", version=f"payback {payback.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     audit = commands.add_parser(
         "audit",
-        help="say whether a log of shaped rewards keeps the law, and if not where and why",
-        description="One row per step and environment, in order of time. Exit status 0 if every finished episode was "
-        "judged and keeps the law, else 1.",
+        help="find the episodes of a log whose shaped rewards do not cancel, and why",
+        description="Find the episodes whose shaped rewards do not cancel, Σ γ^t F′_t ≠ 0, and name the likely cause. "
+        "The log has one row per step and environment, in order of time. Exit status 0 if every finished episode was "
+        "judged and cancels, 1 if not, 2 if the log cannot be read.",
     )
     audit.add_argument("log", type=Path, metavar="LOG", help="a .parquet, .csv or .npz file, or a recorder's folder")
-    audit.add_argument("--gamma", type=float, metavar="G", help="the learner's discount (default: estimated)")
+    audit.add_argument(
+        "--gamma", type=float, metavar="G", help="the learner's discount (default: the log's, or estimated)"
+    )
     for name, help_text in COLUMNS.items():
         default = getattr(Columns(), name)
         audit.add_argument(f"--{name}", metavar="COLUMN", default=default, help=f"{help_text} (default: {default})")
-    audit.add_argument("--page", type=Path, metavar="HTML", help="also write a page with the ledger of one episode")
+    audit.add_argument("--page", type=Path, metavar="HTML", help="also write a page that draws one episode")
     audit.add_argument(
         "--on-truncation",
         choices=("settle", "carry"),
         default="settle",
         help="carry: truncated episodes leave their debt to the learner's bootstrapped value and are not judged",
     )
-    tolerance = f"how large |Σγ^t F'_t| may be beside Σγ^t |F'_t| (default: {TOLERANCE:g})"
+    tolerance = f"the largest |Σγ^t F′_t| / Σγ^t |F′_t| of an episode that cancels (default: {TOLERANCE:g})"
     audit.add_argument("--tolerance", type=float, metavar="X", default=TOLERANCE, help=tolerance)
     check = commands.add_parser(
         "check",
         help="run check_transform on your own shaping code",
-        description="NAME is a transform, or a function of one episode's rewards, in the Python file FILE. Exit status "
-        "0 if no stream is found on which it breaks the law, else 1.",
+        description="Run the Python file FILE and test what it calls NAME, a transform or a function of one episode's "
+        "rewards, on streams made to break it. FILE is executed, so check only files that you trust. Exit status 0 if "
+        "its shaped rewards cancel on all of them, 1 if not, 2 for a mistake.",
     )
-    check.add_argument("target", metavar="FILE:NAME", help="e.g. shaping.py:my_shaper")
+    check.add_argument("target", metavar="FILE:NAME", help="runs FILE, e.g. shaping.py:my_shaper")
     check.add_argument("--gamma", type=float, metavar="G", help="the learner's discount (default: the transform's)")
     efforts = ("quick", "normal", "thorough")
-    check.add_argument("--effort", choices=efforts, default="normal", help="how much is tried (default: normal)")
+    check.add_argument("--effort", choices=efforts, default="normal", help="how many streams (default: normal)")
     return parser
-
-
-def _audit(asked: argparse.Namespace) -> int:
-    from payback.auditing import command
-
-    columns = Columns(**{name: getattr(asked, name) for name in COLUMNS})
-    return command.run(asked.log, asked.gamma, columns, asked.page, asked.tolerance, asked.on_truncation)
-
-
-def _check(asked: argparse.Namespace) -> int:
-    from payback.check import command
-
-    return command.run(asked.target, asked.gamma, asked.effort)

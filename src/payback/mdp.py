@@ -4,8 +4,8 @@ Backward induction over the tree of all histories h_t = (s_0, a_0, s_1, …, s_t
 
     Q(h,a) = E[ R + F(h') + γ V(h') ],   V(h) = max_a Q(h,a)                                  (Q, corrected)
 
-Numbers may be `fractions.Fraction`: the answer is then exact. Where states are observed only in part, what the
-agent has seen is the history, and the tree keeps the probabilities of all true histories behind it.
+With `fractions.Fraction` the answer is exact. Under partial observability the history is what the agent has seen, and
+the tree keeps the probabilities of all true histories behind it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from payback.core.conditions import Matching
+from payback.theory import Matching
 
 History = tuple[Any, ...]
 """(s_0, a_0, s_1, …, s_t), flat; for what the agent has seen, observations in place of states."""
@@ -24,7 +24,7 @@ Advice = Callable[[History, Any], Any]
 """A number for choosing an action after a history."""
 
 LIMIT = 100_000
-"""Histories a solution may hold: about 1 kB and 20 µs each, so 100 MB and some seconds. More are refused."""
+"""The most histories a solution may hold: about 1 kB and 20 µs each, so 100 MB and a few seconds."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class MDP:
 
 
 class Shaping(NamedTuple):
-    """What is added to the environment's reward, and to the choice of actions."""
+    """What shaping adds to the environment's reward, and to the scores that choose actions."""
 
     bonus: Bonus | None = None
     """F of the last transition of a (true) history."""
@@ -59,7 +59,7 @@ class Solution:
     q: dict[History, dict[Any, Any]] = field(default_factory=dict[History, dict[Any, Any]])
     """seen history → action → Q."""
     scores: dict[History, dict[Any, Any]] = field(default_factory=dict[History, dict[Any, Any]])
-    """What the agent maximises: Q, or Q and what is added to it."""
+    """What the agent maximises: Q, plus `Shaping.added` where it is given."""
 
     def optimal(self, history: History, tolerance: float = 1e-9) -> set[Any]:
         """Return the optimal actions after a history."""
@@ -70,16 +70,16 @@ class Solution:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether shaping keeps the set of optimal actions, and the first history where it does not."""
+    """Whether shaping preserves the optimal actions, and the first history where it does not."""
 
     preserved: bool
     histories: int
-    """How many were compared."""
+    """The number of histories that were compared."""
     history: History | None = None
     before: frozenset[Any] = frozenset()
     """The optimal actions there without shaping."""
     after: frozenset[Any] = frozenset()
-    """And with it."""
+    """The optimal actions there with shaping."""
 
     def __str__(self) -> str:
         if self.preserved:
@@ -101,7 +101,7 @@ def solve(mdp: MDP, gamma: Any, shaping: Shaping = Shaping(), limit: int = LIMIT
 
 
 def compare(mdp: MDP, gamma: Any, shaping: Shaping, limit: int = LIMIT, tolerance: float = 1e-9) -> Verdict:
-    """Say whether shaping leaves the set of optimal actions the same after every history that can be reached.
+    """Compare the optimal actions with and without shaping, after every history that can be reached.
 
     >>> walk = MDP({"s": {"stay": ((1, "s", 0),), "go": ((1, "goal", 1),)}}, start="s", horizon=3)
     >>> print(compare(walk, 0.5, Shaping(bonus=lambda history, ended: 2 * (history[-1] == "s"))))
@@ -116,7 +116,7 @@ def compare(mdp: MDP, gamma: Any, shaping: Shaping, limit: int = LIMIT, toleranc
 
 
 def episodes(mdp: MDP, limit: int = LIMIT) -> Iterator[History]:
-    """Yield every episode that can happen, flat: s_0, a_0, s_1, …, s_N. For `check_boundary`."""
+    """Yield every possible episode, flat: s_0, a_0, s_1, …, s_N, as `payback.theory.check_boundary` takes them."""
     _read(mdp)
     open_: list[History] = [(mdp.start,)]
     count = 0
@@ -132,7 +132,7 @@ def episodes(mdp: MDP, limit: int = LIMIT) -> Iterator[History]:
 
 
 def matched(bonus: Bonus, matching: Matching | Callable[[int, int, int], Any], gamma: Any) -> Bonus:
-    """Turn a bonus into a loan: F'_t = F_t − Σ_{i≤t} γ^(i−t) F_i m(t,i)                       (drawer)
+    """Repay a bonus as a matching says: F'_t = F_t − Σ_{i≤t} γ^(i−t) F_i m(t,i)                       (drawer)
 
     >>> repaid = matched(lambda history, ended: 1.0, lambda t, i, N: t == N - 1, gamma=0.5)
     >>> repaid(("s", 0, "s"), False), repaid(("s", 0, "s", 0, "s"), True)
@@ -143,7 +143,7 @@ def matched(bonus: Bonus, matching: Matching | Callable[[int, int, int], Any], g
 
     def repaid(history: History, is_last: bool) -> Any:
         t = len(history) // 2 - 1
-        # Before the last step m may not depend on N; any longer episode tells it.
+        # Before the last step m may not depend on N, so any longer episode will do.
         N = t + 1 if is_last else t + 2
         F = [bonus(history[: 2 * i + 3], is_last and i == t) for i in range(t + 1)]
         return F[t] - sum(gamma ** (i - t) * F[i] * matching(t, i, N) for i in range(t + 1))
@@ -161,12 +161,12 @@ def potential_difference(potential: Callable[[History, bool], Any], gamma: Any) 
 
 
 def ended(mdp: MDP, history: History) -> bool:
-    """Whether the episode is over: a terminal state, or the horizon."""
+    """Return whether the episode is over: a terminal state, or the horizon."""
     return history[-1] not in mdp.transitions or len(history) // 2 >= mdp.horizon
 
 
 def seen_history(mdp: MDP, history: History) -> History:
-    """What the agent has seen of a true history."""
+    """Return what the agent has seen of a true history."""
     if mdp.observe is None:
         return history
     return tuple(x if k % 2 or x not in mdp.transitions else mdp.observe(x) for k, x in enumerate(history))
@@ -181,7 +181,7 @@ def _value(
     seen: History,
     worlds: list[tuple[Any, History]],
 ) -> Any:
-    """V of a seen history; `worlds` are the true histories behind it with their probabilities."""
+    """Return V of a seen history; `worlds` are the true histories behind it with their probabilities."""
     _refuse_past(len(solution.q) + 1, limit)
     solution.q[seen] = {}
     for action in mdp.transitions[worlds[0][1][-1]]:
@@ -210,7 +210,7 @@ def _value(
 def _refuse_past(count: int, limit: int) -> None:
     if count > limit:
         raise ValueError(
-            f"this MDP has more than {limit:,} histories, more than is solved exactly; "
+            f"this MDP has more than {limit:,} histories, the limit of the exact solver; "
             "shorten its horizon, give it fewer actions, or raise `limit` (about 1 kB each)"
         )
 

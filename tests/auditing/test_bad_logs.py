@@ -10,9 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import payback
-from payback.auditing.audit import audit
-from payback.auditing.cause import Cause
-from payback.auditing.log_file import audit_file
+from payback import audit, audit_file
+from payback.auditing.hypotheses import Cause
 from payback.cli import main
 
 from .test_audit import GAMMA, log
@@ -107,7 +106,7 @@ def test_ids_are_only_printed(kind, tmp_path, capsys) -> None:
 
 
 def test_ids_are_of_one_kind_however_the_file_is_cut(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("payback.auditing.read_csv.ROWS", 4)
+    monkeypatch.setattr("payback.auditing.read.CSV_ROWS", 4)
     path = tmp_path / "log.csv"
     rows = "".join(f"{name},{paid},{end}\n" for name in "a1" * 4 for paid, end in ((1.0, 0), (-1.0, 1)))
     path.write_text("env,shaped,done\n" + rows)
@@ -140,7 +139,7 @@ def test_a_field_of_a_million_characters(tmp_path) -> None:
 
 BOUNDED = """
 import resource, sys
-from payback.auditing.log_file import audit_file
+from payback import audit_file
 resource.setrlimit(resource.RLIMIT_AS, (800_000_000, 800_000_000))
 found = audit_file(sys.argv[1], 0.9)
 print(found.ok, found.rows)

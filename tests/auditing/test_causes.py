@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from payback.auditing.audit import audit
-from payback.auditing.cause import Cause
+from payback import audit
 from payback.auditing.diagnose import diagnose
-from payback.auditing.evidence import Episode
+from payback.auditing.hypotheses import Cause, LeakyEpisode
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from audit_causes import PLANTED, confusion, planted_log, share_right
@@ -18,6 +17,15 @@ from audit_causes import PLANTED, confusion, planted_log, share_right
 @pytest.mark.parametrize(("noise", "goal"), [(0.0, 0.85), (0.001, 0.75)])
 def test_most_planted_causes_are_named(noise, goal) -> None:
     assert share_right(confusion(3, noise, first_seed=1000)) >= goal
+
+
+RARE = (Cause.UNSETTLED_TRUNCATION, Cause.ONE_STEP_EPISODE, Cause.INVALID_ROW_PAID)
+
+
+@pytest.mark.parametrize("planted", [p for p in PLANTED if p.cause in RARE], ids=lambda planted: planted.cause.value)
+def test_what_leaks_in_few_episodes_is_named_beside_noise(planted) -> None:
+    named = confusion(7, 0.001, first_seed=2000, planted=[planted])[planted.cause]
+    assert named[planted.cause] >= 4
 
 
 def test_one_step_episodes_do_not_crowd_the_rest_out() -> None:
@@ -47,7 +55,7 @@ def test_two_environments_can_have_two_causes() -> None:
 def test_what_fits_nothing_is_called_unknown() -> None:
     rng = np.random.default_rng(0)
     some = [rng.normal(size=20) * 10.0 ** rng.integers(-2, 3, 20) for _ in range(20)]
-    several = [Episode(x, rng.random(20), float(0.9 ** np.arange(20) @ x)) for x in some]
+    several = [LeakyEpisode(x, rng.random(20), float(0.9 ** np.arange(20) @ x)) for x in some]
     assert diagnose(several, 0.9).cause in (Cause.UNKNOWN, Cause.CHANGED_AFTER_MATCHING)
 
 

@@ -7,9 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import payback
-from payback.auditing.audit import audit
-from payback.auditing.cause import Cause
-from payback.auditing.log_file import Columns, audit_file
+from payback import audit
+from payback.auditing.audit import audit_file
+from payback.auditing.hypotheses import Cause
+from payback.auditing.read import Columns
 
 from .test_audit import GAMMA, log
 
@@ -34,7 +35,8 @@ def flat(shaped, dones, F=None):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_log_on_disk_is_judged_like_one_in_memory(kind, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(f"payback.auditing.read_{kind}.ROWS", 137)
+    for rows in ("ROWS", "CSV_ROWS"):
+        monkeypatch.setattr(f"payback.auditing.read.{rows}", 137)
     F, shaped, dones = log()
     shaped[np.flatnonzero(dones[:, 1])[3], 1] = F[np.flatnonzero(dones[:, 1])[3], 1]
     path = tmp_path / f"log.{kind}"
@@ -136,8 +138,8 @@ def test_malformed_files(tmp_path) -> None:
 
 PEAK = """
 import resource, sys
-from payback.auditing.cause import Cause
-from payback.auditing.log_file import audit_file
+from payback.auditing.hypotheses import Cause
+from payback import audit_file
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 found = audit_file(sys.argv[1], 0.99)
 print(found.ok, found.rows, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)

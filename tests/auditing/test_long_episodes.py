@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import payback
-from payback.auditing.audit import audit
-from payback.auditing.cause import Cause
+from payback import audit
+from payback.auditing.audit import AuditOptions, audit_log
+from payback.auditing.hypotheses import Cause
+from payback.auditing.rows import Log
 
 MATCHINGS = {
     "after 1": lambda gamma: payback.match_after(gamma, 1),
@@ -81,12 +83,17 @@ def test_long_episodes_of_zeros_are_judged() -> None:
 
 @pytest.mark.parametrize("batch", [100, 999, 1000, 1700])
 def test_batches_do_not_change_what_is_seen_from_the_end(batch) -> None:
-    from payback.auditing.examine import examine
-    from payback.auditing.rows import Log
-
     F, shaped, dones = (x.reshape(-1) for x in long_log("after 10", 0.95, 3000, np.float32))
     table = {"shaped": np.where(dones & (np.arange(len(F)) > 9000), F, shaped), "done": dones, "reward": F}
     cuts = range(0, len(F), batch)
     log = Log("log", lambda: ((a, {k: x[a : a + batch] for k, x in table.items()}) for a in cuts))
-    found = examine(log, 0.95, tolerance=1e-5, worst=20)
+    found = audit_log(log, AuditOptions(0.95))
     assert found.episodes.verdict.tolist() == [0, 0, 0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("batch", [1, 43])
+def test_a_short_rounded_episode_is_judged_alike_however_the_log_is_cut(batch) -> None:
+    F, shaped, dones = (x.reshape(-1) for x in long_log("after 1", 0.9, 43, episodes=2))
+    columns = {"shaped": shaped.round(3), "done": dones}
+    log = Log("log", lambda: ((a, {k: x[a : a + batch] for k, x in columns.items()}) for a in range(0, len(F), batch)))
+    assert audit_log(log, AuditOptions(0.9)).unjudged == 0

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import payback
-from payback.auditing.audit import audit
-from payback.auditing.examine import examine
-from payback.auditing.log_file import audit_file
+from payback import audit, audit_file
+from payback.auditing.audit import AuditOptions, audit_log
 from payback.auditing.rows import Log
 
 from .test_log_file import write
@@ -95,7 +94,7 @@ def test_a_log_that_comes_in_small_parts_gives_the_same_audit(drawn, rows, told)
         cuts = range(0, count, size)
         log = Log("log", lambda: ((a, {name: x[a : a + size] for name, x in columns.items()}) for a in cuts))
         try:
-            return examine(log, gamma if told else None, tolerance=1e-5, worst=20)
+            return audit_log(log, AuditOptions(gamma if told else None))
         except ValueError as error:
             return str(error)
 
@@ -105,3 +104,17 @@ def test_a_log_that_comes_in_small_parts_gives_the_same_audit(drawn, rows, told)
     else:
         assert not isinstance(cut, str), cut
         same(cut, whole)
+
+
+def test_a_log_that_cancels_is_decoded_once() -> None:
+    match, read = payback.match_after(0.9, 2), []
+    F, dones = np.ones(60), np.arange(60) % 12 == 11
+    table = {"shaped": payback.shape_rollout(match, match.init(F[0]), F, dones)[1], "done": dones, "reward": F}
+
+    def tables():
+        for first in range(0, 60, 20):
+            read.append(first)
+            yield first, {name: column[first : first + 20] for name, column in table.items()}
+
+    assert audit_log(Log("log", tables), AuditOptions()).ok
+    assert read == [0, 20, 40]

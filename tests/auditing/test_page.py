@@ -4,26 +4,34 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import payback
-from payback.auditing.command import run
-from payback.auditing.ledger import ledger_svg
-from payback.auditing.log_file import Columns
+from payback import theory
+from payback.auditing.diagnose import ExcerptRows
+from payback.auditing.page import episode_svg
+from payback.cli import main
 
 from .test_audit import GAMMA, log
 from .test_log_file import flat, write
+
+
+def audit(log, page) -> int:
+    return main(["audit", str(log), "--gamma", str(GAMMA), "--page", str(page)])
+
+
+def draw(shaped, F, gamma, title, *, lent=None, **options) -> str:
+    return episode_svg(ExcerptRows(shaped, F, lent), gamma, title, **options)
 
 
 def test_the_command_and_its_page(tmp_path, capsys) -> None:
     F, shaped, dones = log()
     path, out = tmp_path / "log.parquet", tmp_path / "audit.html"
     write(path, flat(shaped, dones, F))
-    assert run(path, GAMMA, Columns(), out, 1e-5) == 0
-    assert "0 break it" in capsys.readouterr().out
-    assert "keeps the law" in out.read_text()
+    assert audit(path, out) == 0
+    assert "leak in 0" in capsys.readouterr().out
+    assert "shaped rewards cancel" in out.read_text()
     write(path, flat(np.where(dones, F, shaped), dones, F))
-    assert run(path, GAMMA, Columns(), out, 1e-5) == 1
+    assert audit(path, out) == 1
     page = out.read_text()
-    assert "breaks the law" in page
+    assert "shaped rewards leak" in page
     assert "unpaid end" in page
     said = capsys.readouterr().out
     assert "× unpaid end: " in said
@@ -35,39 +43,39 @@ def test_the_command_and_its_page(tmp_path, capsys) -> None:
 
 def test_the_debt_returns_to_zero_in_the_drawing() -> None:
     F = np.array([1.0, 0.5, 2.0, 1.0])
-    shaped = payback.match_episode(F, lambda t, i, N: float(t == N - 1), 0.9)
-    drawn = ledger_svg(shaped, F, 0.9, "a <title>")
+    shaped = theory.match_episode(F, lambda t, i, N: float(t == N - 1), 0.9)
+    drawn = draw(shaped, F, 0.9, "a <title>")
     ET.fromstring(drawn)
     points = drawn.split('points="')[1].split('"')[0].split()
     assert points[0].split(",")[1] == points[-1].split(",")[1]
-    leaky = ledger_svg(F, None, 0.9, "raw").split('points="')[1].split('"')[0].split()
+    leaky = draw(F, None, 0.9, "raw").split('points="')[1].split('"')[0].split()
     assert leaky[0].split(",")[1] != leaky[-1].split(",")[1]
 
 
 def test_the_picture_in_the_docs_is_what_the_code_draws() -> None:
     F = np.array([1, 0.5, 1, 0.33, 1, 0.5, 0.25, 1, 1, 0.5, 0.33, 1.0])
-    shaped = payback.match_episode(F, lambda t, i, N: float(t == min(i + 3, N - 1)), 0.9)
+    shaped = theory.match_episode(F, lambda t, i, N: float(t == min(i + 3, N - 1)), 0.9)
     title = "A bonus as a loan: GRM with D = 3, γ = 0.9, an episode of 12 steps"
     picture = Path(__file__).parents[2] / "docs" / "ledger.svg"
-    assert picture.read_text() == ledger_svg(shaped, F, 0.9, title, alone=True)
+    assert picture.read_text() == draw(shaped, F, 0.9, title, alone=True)
 
 
 def test_one_step_and_long_episodes_can_be_drawn() -> None:
     for n in (1, 2, 3000):
-        ET.fromstring(ledger_svg(np.ones(n), None, 0.99, "x"))
+        ET.fromstring(draw(np.ones(n), None, 0.99, "x"))
     with pytest.raises(ValueError, match="zero-size"):
-        ledger_svg(np.zeros(0), None, 0.9, "x")
+        draw(np.zeros(0), None, 0.9, "x")
 
 
 def test_a_centred_bonus_does_not_look_repaid_before_it_is_lent() -> None:
     """Of F = 3, 1, 2, 2 with F̄ = 2, the lent part F − F̄ is drawn apart: nothing is repaid at the first step."""
     F = np.array([3.0, 1.0, 2.0, 2.5])
     lent = F - 2
-    shaped = payback.match_episode(lent, lambda t, i, N: float(t == min(i + 2, N - 1)), 0.9)
-    for drawn in (ledger_svg(shaped, F, 0.9, "x"), ledger_svg(shaped, F, 0.9, "x", lent=lent)):
+    shaped = theory.match_episode(lent, lambda t, i, N: float(t == min(i + 2, N - 1)), 0.9)
+    for drawn in (draw(shaped, F, 0.9, "x"), draw(shaped, F, 0.9, "x", lent=lent)):
         assert "lent: F − F̄" in drawn
-        assert repaid(drawn) == repaid(ledger_svg(shaped, lent, 0.9, "x"))
-    assert "lent: F − F̄" not in ledger_svg(shaped, lent, 0.9, "x")
+        assert repaid(drawn) == repaid(draw(shaped, lent, 0.9, "x"))
+    assert "lent: F − F̄" not in draw(shaped, lent, 0.9, "x")
 
 
 def repaid(drawn: str) -> int:
@@ -78,7 +86,7 @@ def repaid(drawn: str) -> int:
 def test_narrow_screens_get_a_drawing_of_their_own(tmp_path) -> None:
     F, shaped, dones = log()
     write(tmp_path / "log.npz", flat(shaped, dones, F))
-    run(tmp_path / "log.npz", GAMMA, Columns(), tmp_path / "page.html", 1e-5)
+    audit(tmp_path / "log.npz", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert 'viewBox="0 0 380' in page
     assert 'viewBox="0 0 760' in page
@@ -104,7 +112,7 @@ def test_the_page_on_a_phone(broken, tmp_path, browser) -> None:
     table = flat(np.where(dones, F, shaped) if broken else shaped, dones, F)
     table["env"] = np.array(["an-environment-with-a-long-name-" + "x" * 60, "b", "c", "d", "e"])[table["env"]]
     write(tmp_path / "log.npz", table)
-    run(tmp_path / "log.npz", GAMMA, Columns(), tmp_path / "page.html", 1e-5)
+    audit(tmp_path / "log.npz", tmp_path / "page.html")
     page = browser.new_page(viewport={"width": 390, "height": 844}, device_scale_factor=2)
     requests, errors = [], []
     page.on("request", lambda request: requests.append(request.url))

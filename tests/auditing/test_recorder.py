@@ -3,14 +3,16 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import payback
-from payback.auditing.log_file import audit_file
-from payback.auditing.parts import part_path, parts_of
-from payback.auditing.recorder import Recorder
+from payback import Recorder, audit_file
+from payback.auditing.hypotheses import Cause
+from payback.auditing.read import part_path, parts_of
 from payback.cli import main
 
 GAMMA, B = 0.97, 4
@@ -74,7 +76,7 @@ def test_a_second_recorder_goes_on_with_new_episodes(tmp_path) -> None:
 
 KILLED = """
 import sys, numpy as np
-from payback.auditing.recorder import Recorder
+from payback import Recorder
 recorder = Recorder(sys.argv[1], gamma=1.0, rows=1000)
 k = 0
 while True:
@@ -176,3 +178,96 @@ def test_memory_is_bounded(tmp_path) -> None:
     assert recorder._count * B < 400
     recorder.close()
     assert audit_file(tmp_path / "log").rows == 4000
+
+
+def plain_loop(folder, mistake: str, seed: int, steps: int = 1500) -> np.ndarray:
+    """A loop of one's own with the default grm; returns which of its steps end episodes."""
+    rng = np.random.default_rng(seed)
+    delay, limit, mean_length = (int(rng.choice(some)) for some in ([1, 3, 10, 30], [20, 50, 100], [15, 40, 100]))
+    shaping = payback.grm(0.99, delay=delay)
+    state, age, late, ends = shaping.init(np.zeros(B, np.float32)), np.zeros(B, int), np.zeros(B, bool), []
+    with Recorder(folder, shaping) as recorder:
+        for _ in range(steps):
+            bonus, terminated = rng.random(B).astype(np.float32), rng.random(B) < 1 / mean_length
+            truncated = ~terminated & (age == limit - 1)
+            done = terminated | truncated
+            age = np.where(done, 0, age + 1)
+            passed = {"right": done, "terminations only": terminated, "late": late}[mistake]
+            state, shaped = shaping.update(state, bonus, passed)
+            recorder.add(reward=bonus, shaped=shaped, terminated=terminated, truncated=truncated)
+            late = done
+            ends.append(done)
+    return np.array(ends)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "cause"), [("terminations only", Cause.UNSETTLED_TRUNCATION), ("late", Cause.LATE_RESET)]
+)
+def test_the_two_commonest_mistakes_of_a_plain_loop_are_named(mistake, cause, tmp_path) -> None:
+    named = Counter()
+    for seed in range(4):
+        assert plain_loop(tmp_path / f"right-{seed}", "right", seed).any()
+        assert audit_file(tmp_path / f"right-{seed}").ok
+        plain_loop(tmp_path / f"wrong-{seed}", mistake, seed)
+        named += audit_file(tmp_path / f"wrong-{seed}").causes
+    assert named[cause] >= 0.9 * named.total() > 100
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch"])
+def test_the_recorder_knows_what_was_lent(name, tmp_path) -> None:
+    """F − F̄, also of a scaled bonus, after a resume, and beside invalid rows."""
+    library = pytest.importorskip(name)
+    shaping = payback.chain(payback.scale(2.0), payback.center(), payback.match_after(GAMMA, 2))
+    rng = np.random.default_rng(0)
+    state, expected, mean, count = shaping.init(library.zeros(B, dtype=library.float32)), [], 0.0, 0
+    for part in (1, 2):
+        with Recorder(tmp_path / "log", shaping, state=None if part == 1 else state) as recorder:
+            for _ in range(20):
+                reward, done, valid = rng.random(B).astype(np.float32), rng.random(B) < 0.2, rng.random(B) < 0.8
+                expected.append((2 * reward - mean)[valid])
+                mean = (mean * count + 2 * reward[valid].sum()) / max(count + valid.sum(), 1)
+                count += valid.sum()
+                F, ends, there = (library.asarray(x) for x in (reward, done, valid))
+                state, shaped = shaping.update(state, F, ends, there)
+                recorder.add(reward=F, shaped=shaped, terminated=ends, truncated=ends & ~ends, valid=there)
+    lent = np.concatenate([pq.read_table(part)["lent"].to_numpy() for part in parts_of(tmp_path / "log")])
+    np.testing.assert_allclose(lent, np.concatenate(expected), atol=1e-5)
+
+
+def test_a_recorder_needs_a_transform_that_repays_or_gamma(tmp_path) -> None:
+    with pytest.raises(ValueError, match="gamma="):
+        Recorder(tmp_path / "log")
+    with pytest.raises(ValueError, match="repays"):
+        Recorder(tmp_path / "log", payback.scale(2.0))
+    assert Recorder(tmp_path / "log", payback.pbim(0.9)).gamma == 0.9
+
+
+UNWRITABLE = """
+import os, sys, pyarrow.parquet
+from payback import Recorder
+if os.getuid() == 0:
+    os.setuid(65534)
+try:
+    Recorder(sys.argv[1], gamma=1.0)
+except OSError as error:
+    print(error)
+"""
+
+
+def test_a_folder_that_cannot_be_written_fails_at_once(tmp_path) -> None:
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log").chmod(0o555)
+    for path in (tmp_path, *tmp_path.parents[:2]):  # so that another user gets there
+        path.chmod(0o755)
+    run = subprocess.run([sys.executable, "-c", UNWRITABLE, str(tmp_path / "log")], capture_output=True, text=True)
+    assert "cannot write in" in run.stdout, run.stderr
+
+
+def test_what_a_killed_recorder_left_is_removed_by_the_next(tmp_path) -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    names = [f".part-000000.parquet.{process}.unfinished" for process in (dead.pid, os.getppid())]
+    for name in names:
+        (tmp_path / name).write_bytes(b"half")
+    Recorder(tmp_path, gamma=GAMMA).close()
+    assert [path.name for path in tmp_path.iterdir()] == names[1:]

@@ -29,9 +29,7 @@ def test_observations_that_are_no_arrays():
 @pytest.mark.parametrize("make", [Count, EpisodicCount, SimHash, Recency, RND])
 def test_observations_that_jax_traces(make):
     bonus = make()
-    with pytest.raises(
-        TypeError, match=r"observation, because JAX traces it: take a pure bonus of payback.bonuses.jax"
-    ):
+    with pytest.raises(TypeError, match=r"observation, because JAX traces it: use a bonus of payback.bonuses.jax"):
         jax.jit(lambda obs: bonus(obs, ACTION, obs, {}))(jnp.zeros((2, 3)))
 
 
@@ -54,11 +52,11 @@ def test_simhash_of_another_size():
 def test_other_numbers_of_environments():
     bonus = EpisodicCount()
     bonus(ROW, ACTION, ROW, {})
-    with pytest.raises(ValueError, match="of 2 environments under way and was given 4; call reset"):
+    with pytest.raises(ValueError, match="episodes of 2 environments and was given 4; call reset"):
         bonus(np.zeros((4, 3)), np.zeros(4, dtype=int), np.zeros((4, 3)), {})
     bonus.reset(np.ones(4, dtype=bool))
     assert bonus(np.zeros((4, 3)), np.zeros(4, dtype=int), np.ones((4, 3)), {}).shape == (4,)
-    with pytest.raises(ValueError, match="of 4 environments under way and was given 2"):
+    with pytest.raises(ValueError, match="episodes of 4 environments and was given 2"):
         bonus.reset(np.array([True, False]))
 
 
@@ -188,5 +186,5 @@ def test_sizes_that_make_no_sense():
         E3B(2, ridge=0)
     bonus = E3B(2)
     bonus(ROW, ACTION, ROW, {})
-    with pytest.raises(ValueError, match="E3B has episodes of 2 environments under way and was given 1"):
+    with pytest.raises(ValueError, match="episodes of 2 environments and was given 1"):
         bonus(ROW[:1], ACTION[:1], ROW[:1], {})

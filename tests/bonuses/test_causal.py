@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from payback import LawBroken, check_causal
+from payback import InvarianceError, check_causal
 
 from .cases import FRESH
 from .streams import fresh_play, play, transitions
@@ -50,5 +50,5 @@ def empowerment(rollout):
 
 
 def test_an_empowerment_like_reward_is_refused():
-    with pytest.raises(LawBroken, match="depends on what comes after"):
+    with pytest.raises(InvarianceError, match="depends on what comes after"):
         check_causal(empowerment, transitions())

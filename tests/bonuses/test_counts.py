@@ -32,7 +32,9 @@ def test_count_pays_alpha_over_all_visits_so_far(root):
     expected = np.array(
         [[np.sum(PLACES["next_obs"][: t + 1] == PLACES["next_obs"][t, k]) for k in range(B)] for t in range(T)]
     )
-    np.testing.assert_allclose(play(Count(0.3, root=root), ROLLOUT), 0.3 / (expected**0.5 if root else expected))
+    np.testing.assert_allclose(
+        play(Count(0.3, root=root, normalise=False), ROLLOUT), 0.3 / (expected**0.5 if root else expected)
+    )
 
 
 def test_simhash_counts_signs_of_a_projection():
@@ -40,11 +42,11 @@ def test_simhash_counts_signs_of_a_projection():
     hashes = np.sign(ROLLOUT["next_obs"] @ A.T)
     same = (hashes[:, None, :, None] == hashes[None, :, None, :]).all(-1)  # (T, T, B, B)
     n = np.array([[same[t, : t + 1, k].sum() for k in range(B)] for t in range(T)])
-    np.testing.assert_allclose(play(SimHash(0.3, bits=12, seed=5), ROLLOUT), 0.3 / np.sqrt(n))
+    np.testing.assert_allclose(play(SimHash(0.3, bits=12, seed=5, normalise=False), ROLLOUT), 0.3 / np.sqrt(n))
 
 
 def test_simhash_pays_similar_observations_less_than_others():
-    rng, bonus = np.random.default_rng(0), SimHash(1.0, bits=8)
+    rng, bonus = np.random.default_rng(0), SimHash(1.0, bits=8, normalise=False)
     for _ in range(50):
         bonus(None, None, np.array([[1.0, 2.0, -1.0]]) + 0.001 * rng.normal(size=(1, 3)), {})
     near, far = bonus(None, None, np.array([[1.0, 2.0, -1.0], [-3.0, 1.0, 2.0]]), {})
@@ -59,7 +61,7 @@ def test_recency_pays_the_root_of_the_steps_since():
             pair = PLACES["obs"][t, k], ROLLOUT["action"][t, k]
             before = [s for s in range(t) for j in range(B) if (PLACES["obs"][s, j], ROLLOUT["action"][s, j]) == pair]
             expected[t, k] = 0.5 * np.sqrt(t - before[-1] if before else t + 1)
-    np.testing.assert_allclose(play(Recency(0.5), ROLLOUT), expected)
+    np.testing.assert_allclose(play(Recency(0.5, normalise=False), ROLLOUT), expected)
 
 
 @pytest.mark.parametrize("make", [Count, EpisodicCount], ids=["Count", "EpisodicCount"])
@@ -75,7 +77,7 @@ def test_vectors_images_and_dicts_are_told_apart_by_all_their_parts(make):
         ({"image": image, "mission": ("go", "go")}, {"image": image, "mission": ("go", "stay")}),
         ((image, np.zeros(2)), (other, np.zeros(2))),
     ):
-        bonus = make(1.0, root=False)
+        bonus = make(1.0, root=False, normalise=False)
         action = np.zeros(2, dtype=int)
         bonus(base, action, base, {})
         first, second = bonus(base, action, changed, {})
@@ -90,13 +92,13 @@ def test_no_environment_is_paid_nothing(name):
 
 
 def test_minus_zero_is_zero():
-    bonus = Count(1.0, root=False)
+    bonus = Count(1.0, root=False, normalise=False)
     bonus(None, None, np.array([[0.0]]), {})
     assert bonus(None, None, np.array([[-0.0]]), {})[0] == 0.5
 
 
 def test_a_key_decides_what_is_the_same():
-    bonus = Count(1.0, root=False, key=lambda obs: (int(obs["at"][0]), "room"))
+    bonus = Count(1.0, root=False, normalise=False, key=lambda obs: (int(obs["at"][0]), "room"))
     bonus(None, None, {"at": np.array([[3.0, 9.0]])}, {})
     assert bonus(None, None, {"at": np.array([[3.4, 1.0]])}, {})[0] == 0.5
 

@@ -19,4 +19,6 @@ def test_torchs_default_device_is_not_used(name, tmp_path):
         bonus.save(tmp_path / "bonus")
         again.load(tmp_path / "bonus")
         np.testing.assert_array_equal(play(again, rollout), play(bonus, rollout))
+        columns = [rollout[key] for key in ("obs", "action", "next_obs", "done")]
+        assert np.isfinite(bonus.of_rollout(*columns, rollout["action"] > 0)).all()
     assert {weight.device.type for weight in bonus.networks.parameters()} == {"cpu"}

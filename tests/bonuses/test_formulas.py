@@ -81,22 +81,24 @@ def disagreement(nets, x, a, y):
 
 
 FORMULAS = {"RND": rnd, "ICM": icm, "RIDE": ride, "NovelD": noveld, "E3B": e3b, "Disagreement": disagreement}
-ALPHA = {"RND": 0.05, "ICM": 0.05, "RIDE": 0.1, "NovelD": 0.05, "E3B": 1.0, "Disagreement": 0.05}
 INPUTS = ROLLOUT["obs"].astype(float), onehot(ROLLOUT["action"]), ROLLOUT["next_obs"].astype(float)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_formula(name):
-    bonus = NETWORKS[name](**STILL)
+    bonus = NETWORKS[name](**STILL, alpha=0.5)
     paid = play(bonus, ROLLOUT)
     assert paid.std() > 0
-    np.testing.assert_allclose(paid / ALPHA[name], FORMULAS[name](bonus.networks, *INPUTS), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(2 * paid, FORMULAS[name](bonus.networks, *INPUTS), rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_statistics_are_those_of_the_steps_before(name):
-    """Whitened by the mean and deviation of all earlier s′, divided by the root mean square of all earlier F."""
-    bonus = NETWORKS[name](learn_every=0, normalise=True, whiten=True)
+    """Whitened by the mean and deviation of all earlier s′, divided by the root mean square of all earlier F.
+
+    Four calls are paid 0, and F of the first two is not measured.
+    """
+    bonus = NETWORKS[name](learn_every=0, warmup=12, clip=0.4, alpha=1.0)
     paid = play(bonus, ROLLOUT)
     x, a, y = INPUTS
     whitened = []
@@ -107,8 +109,10 @@ def test_statistics_are_those_of_the_steps_before(name):
             rows.append(np.clip((seen[t] - earlier.mean(0)) / np.sqrt(earlier.var(0) + 1e-8), -5, 5))
         whitened.append(np.array(rows))
     F = FORMULAS[name](bonus.networks, whitened[0], a, whitened[1])
-    expected = np.array([F[t] / np.sqrt((F[:t] ** 2).mean()) if t else np.zeros(B) for t in range(T)])
-    np.testing.assert_allclose(paid / ALPHA[name], expected, rtol=2e-3, atol=1e-5)
+    scaled = [F[t] / np.sqrt((F[2:t] ** 2).mean()) if t >= 4 else np.zeros(B) for t in range(T)]
+    expected = np.minimum(scaled, 0.4)
+    assert (expected == 0.4).any()
+    np.testing.assert_allclose(paid, expected, rtol=2e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -170,10 +174,10 @@ def test_several_binary_actions_are_flat_numbers():
     import gymnasium as gym
 
     from payback.bonuses.torch import E3B, ICM, RIDE, Disagreement
-    from payback.bonuses.torch.sight import Actions
+    from payback.bonuses.torch.encoders import ActionEncoder
 
     action, obs = np.array([[0, 1, 1]] * 4, dtype=np.int8), np.eye(4, dtype=np.float32)
-    read = Actions("E3B", gym.spaces.MultiBinary(3))
+    read = ActionEncoder("E3B", gym.spaces.MultiBinary(3))
     assert not read.discrete
     assert read(action, 4).tolist() == action.tolist()
     for make in (E3B, ICM, RIDE, Disagreement):

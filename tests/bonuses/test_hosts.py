@@ -9,15 +9,15 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
 
 import payback
-from payback.integrations.bonus_per_environment import BonusPerEnvironment
-from payback.integrations.gymnasium import ShapeVectorReward
-from payback.integrations.sb3 import CheckShaping, ShapeVecReward
+from payback.bonuses.torch import E3B, ICM, RIDE, Disagreement
+from payback.integrations import gymnasium, sb3
+from payback.integrations.host import BonusPerEnvironment
 
 from .cases import FRESH, NETWORKS
 from .streams import Ring
 
 GAMMA = 0.9
-pytestmark = pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning")
 
 
 def weights(bonus):
@@ -28,7 +28,9 @@ def weights(bonus):
 @pytest.mark.parametrize("name", FRESH)
 def test_in_gymnasiums_vectors(name, mode):
     bonus, rng = FRESH[name](), np.random.default_rng(0)
-    envs = ShapeVectorReward(SyncVectorEnv([Ring] * 2, autoreset_mode=mode), bonus, payback.grm(GAMMA, delay=2))
+    envs = gymnasium.ShapeVectorReward(
+        SyncVectorEnv([Ring] * 2, autoreset_mode=mode), bonus, payback.grm(GAMMA, delay=2)
+    )
     envs.reset(seed=0)
     total, discount, sums, moved = np.zeros(2), np.ones(2), [], np.zeros(2)
     for _ in range(30):
@@ -48,12 +50,12 @@ def test_in_gymnasiums_vectors(name, mode):
 @pytest.mark.parametrize("name", FRESH)
 def test_in_sb3(name):
     bonus = FRESH[name]()
-    env = ShapeVecReward(make_vec_env(Ring, n_envs=2, seed=0), bonus, payback.grm(GAMMA, delay=2))
+    env = sb3.ShapeVectorReward(make_vec_env(Ring, n_envs=2, seed=0), bonus, payback.grm(GAMMA, delay=2))
     model = PPO("MlpPolicy", env, gamma=GAMMA, n_steps=16, batch_size=16, n_epochs=1, seed=0)
     obs = env.reset()
     assert np.isfinite(bonus(obs, np.zeros(2, dtype=int), obs, [{}, {}])).all()
     before = weights(bonus) if name in NETWORKS else {}
-    model.learn(64, callback=CheckShaping())
+    model.learn(64, callback=sb3.CheckShaping())
     if name in NETWORKS:
         after = bonus.networks.state_dict()
         assert any(not torch.equal(after[key], before[key]) for key in before), "it has trained itself"
@@ -78,14 +80,27 @@ class Views(Ring):
         return self._seen(place), *rest
 
 
+@pytest.mark.parametrize("make", [ICM, RIDE, E3B, Disagreement], ids=lambda make: make.__name__)
+def test_the_action_space_is_the_environments(make):
+    transform = payback.grm(GAMMA, delay=2)
+    for env in (
+        sb3.ShapeVectorReward(make_vec_env(Ring, n_envs=2, seed=0), make(), transform),
+        gymnasium.ShapeVectorReward(SyncVectorEnv([Ring] * 2), make(), transform),
+        gymnasium.ShapeReward(Ring(), make(), transform),
+    ):
+        env.reset()
+        env.step(1 if isinstance(env, gym.Wrapper) else np.array([0, 2]))
+        env.close()
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 def test_dicts_and_images_in_sb3(name):
     """All of a Dict, flattened; and its image alone, through the CNN."""
     for view in (None, lambda obs: obs["image"]):
         bonus = NETWORKS[name](view=view)
-        env = ShapeVecReward(make_vec_env(Views, n_envs=2, seed=0), bonus, payback.grm(GAMMA, delay=2))
+        env = sb3.ShapeVectorReward(make_vec_env(Views, n_envs=2, seed=0), bonus, payback.grm(GAMMA, delay=2))
         model = PPO("MultiInputPolicy", env, gamma=GAMMA, n_steps=8, batch_size=16, n_epochs=1, seed=0)
-        model.learn(16, callback=CheckShaping())
+        model.learn(16, callback=sb3.CheckShaping())
         convolutions = [m for m in bonus.networks.modules() if isinstance(m, torch.nn.Conv2d)]
         assert bool(convolutions) == (view is not None)
 
@@ -108,7 +123,7 @@ def test_what_is_kept_is_a_copy():
 def test_a_host_that_steps_one_by_one_copies_what_is_episodic_alone(name):
     """RLlib: a predictor that is copied would learn from the steps of one environment only."""
     bonus = FRESH[name]()
-    assert bonus.episodic == (bonus.method.memory is not None)
+    assert bonus.episodic == (name in ("RIDE", "NovelD", "E3B"))
     each = BonusPerEnvironment(bonus, 3)
     assert len({id(each.of(k)) for k in range(3)}) == (3 if bonus.episodic else 1)
     each.reset(np.array([True, False, True]))

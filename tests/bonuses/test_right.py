@@ -73,7 +73,7 @@ def see(rng, place):
 
 def watch(transform, gamma=0.9, steps=1500, B=8, seed=0):
     """Let tabular Q-learning learn from r + F′: return the late steps' share at the television, and of goals."""
-    rng, bonus = RNG(seed), RND(2.0, width=32, latent=16, learn_every=8, share=1.0, seed=seed)
+    rng, bonus = RNG(seed), RND(2.0, width=32, latent=16, learn_every=8, share=1.0, warmup=64, seed=seed)
     state, Q = transform.init(np.zeros(B)), np.zeros((5, 2))
     place, age, obs = np.full(B, START), np.zeros(B, int), see(rng, np.full(B, START))
     watched, reached, ended = 0, 0, 0

@@ -37,7 +37,7 @@ def test_a_bonus_saved_before_its_first_call_loads(name, tmp_path):
 
 def test_keys_of_every_kind_survive(tmp_path):
     for key in (3, 2.5, "door", b"\x00\xff", True, None, (1, ("a", b"b"), None)):
-        bonus, again = (Count(1.0, root=False, key=lambda obs, key=key: key) for _ in range(2))
+        bonus, again = (Count(1.0, root=False, normalise=False, key=lambda obs, key=key: key) for _ in range(2))
         bonus(None, None, np.zeros((1, 2)), {})
         bonus.save(tmp_path / "bonus")
         again.load(tmp_path / "bonus")

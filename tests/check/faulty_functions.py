@@ -1,4 +1,4 @@
-"""Functions of one episode's rewards that break the law: always, or under one condition."""
+"""Faulty functions of one episode's rewards; the first of each mechanism is checked by default."""
 
 from collections.abc import Callable
 
@@ -61,28 +61,52 @@ def every_seventh_call() -> Callable[[np.ndarray], np.ndarray]:
     return shape
 
 
-BLACK_BOXES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "raw": lambda rewards: rewards,
-    "last reward kept": lambda rewards: _pbim(rewards) + np.eye(len(rewards))[-1] * rewards,
-    "wrong gamma": lambda rewards: _pbim(rewards, 0.99),
-    "depends on the coming end": _ends_early,
-    "centred by the episode's own mean": lambda rewards: _pbim(rewards - rewards.mean()),
-    "scaled by the episode's own size": lambda rewards: _pbim(rewards) / (1e-9 + np.abs(rewards).max()),
-    "paid only in long episodes": lambda rewards: _pbim(rewards) * (len(rewards) > 4),
-    "remembers earlier episodes": _remembers(),
-    "clipped": lambda rewards: np.clip(_pbim(rewards), -10, 10),
-    "rounding grows": _recursion,
-    "one step missing": lambda rewards: _pbim(rewards)[:-1],
-    "writes into its input": lambda rewards: np.multiply(rewards, 0, out=rewards),
-    "wrong for episodes of 37 steps": lambda r: settled(r, 1 + (len(r) == 37)),
-    "wrong beyond 900 steps": lambda r: settled(r, 1 + (len(r) > 900)),
-    "rounded to 6 decimals": lambda r: np.round(settled(r), 6),
-    "every seventh call": every_seventh_call(),
-    "wrong above 1e20": lambda r: settled(r, 1 + (np.abs(r).max() > 1e20)),
-    "wrong below 1e-25": lambda r: settled(r, 1 + (np.abs(r).max() < 1e-25)),
-    "reward of exactly 7 unpaid": lambda r: settled(r) * (r != 7),
-    "half a settlement in float16": lambda r: settled(r, 0.5).astype(np.float16),
-    "gamma in float32": lambda r: settled(r, gamma=float(np.float32(GAMMA))),
-    "no settlement after a large last reward": lambda r: settled(r, float(abs(r[-1]) < 1e4)),
-    "pays double where the last reward is the largest": lambda r: settled(r) * (1 + (len(r) > 2 and r[-1] == r.max())),
+FUNCTIONS: dict[str, dict[str, Callable[[np.ndarray], np.ndarray]]] = {
+    "zero sum": {
+        "raw": lambda rewards: rewards,
+        "last reward kept": lambda rewards: _pbim(rewards) + np.eye(len(rewards))[-1] * rewards,
+        "gamma in float32": lambda r: settled(r, gamma=float(np.float32(GAMMA))),
+        "wrong gamma": lambda rewards: _pbim(rewards, 0.99),
+    },
+    "changed afterwards": {
+        "clipped": lambda rewards: np.clip(_pbim(rewards), -10, 10),
+        "rounded to 6 decimals": lambda r: np.round(settled(r), 6),
+    },
+    "causality": {
+        "depends on the coming end": _ends_early,
+        "pays double where the last reward is the largest": lambda r: (
+            settled(r) * (1 + (len(r) > 2 and r[-1] == r.max()))
+        ),
+    },
+    "statistics of the whole episode": {
+        "centred by the episode's own mean": lambda rewards: _pbim(rewards - rewards.mean()),
+        "scaled by the episode's own size": lambda rewards: _pbim(rewards) / (1e-9 + np.abs(rewards).max()),
+    },
+    "one length of the episode": {
+        "wrong for episodes of 37 steps": lambda r: settled(r, 1 + (len(r) == 37)),
+        "paid only in long episodes": lambda rewards: _pbim(rewards) * (len(rewards) > 4),
+    },
+    "a late age": {
+        "wrong beyond 900 steps": lambda r: settled(r, 1 + (len(r) > 900)),
+    },
+    "the size or value of the reward": {
+        "no settlement after a large last reward": lambda r: settled(r, float(abs(r[-1]) < 1e4)),
+        "wrong above 1e20": lambda r: settled(r, 1 + (np.abs(r).max() > 1e20)),
+        "wrong below 1e-25": lambda r: settled(r, 1 + (np.abs(r).max() < 1e-25)),
+        "reward of exactly 7 unpaid": lambda r: settled(r) * (r != 7),
+    },
+    "hidden state": {
+        "remembers earlier episodes": _remembers(),
+        "every seventh call": every_seventh_call(),
+    },
+    "purity and shape": {
+        "writes into its input": lambda rewards: np.multiply(rewards, 0, out=rewards),
+        "one step missing": lambda rewards: _pbim(rewards)[:-1],
+    },
+    "rounding": {
+        "rounding grows": _recursion,
+    },
+    "float16": {
+        "half a settlement in float16": lambda r: settled(r, 0.5).astype(np.float16),
+    },
 }

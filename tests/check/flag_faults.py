@@ -1,23 +1,86 @@
-"""Faults in the use of `valid` and `settle`: long gaps, many events, events in invalid rows, flags that are cleared."""
+"""Faults in the use of `valid` and `settle`, and in the forms in which arrays and flags are passed."""
 
 import numpy as np
 
+import payback
 from payback import RewardTransform
 
-from .conditional_faults import MATCH, WHEN
+from .planting import GAMMA, MATCH, WHEN, counted, each, half, only, own_match, plain
 
 
-def writes_flags(which: str) -> RewardTransform:
-    """Clears the flags it was given, once it has read them."""
+def event_takes_own_reward() -> RewardTransform:
+    """An event settles, and forgets to keep its own reward as a new loan."""
+    match = payback.match_when(GAMMA)
 
     def update(state, reward, done, valid=None, settle=None):
-        result = WHEN.update(state, reward, done, valid, settle)
-        flags = valid if which == "valid" else settle
-        if flags is not None and flags.flags.writeable:
-            flags[:] = which == "valid"
-        return result
+        new, shaped = match.update(state, reward, done, valid, settle)
+        if settle is None:
+            return new, shaped
+        return new._replace(lent=np.where(settle & ~done, 0, new.lent)), shaped
 
-    return RewardTransform(WHEN.init, update)
+    return RewardTransform(match.init, update)
+
+
+def ends_dropped() -> RewardTransform:
+    """Beside one invalid row, the end of no environment is noticed."""
+
+    def update(state, reward, done, valid=None, settle=None):
+        return MATCH.update(state, reward, done & (valid is None or valid.all()), valid, settle)
+
+    return RewardTransform(MATCH.init, update)
+
+
+def not_flagged(which: str) -> RewardTransform:
+    """Negates a flag with `~`: right for booleans, true for every integer."""
+
+    def update(state, reward, done, valid=None, settle=None):
+        open_ = ~done if which == "done" else ~done.astype(bool)
+        shaped = np.where(open_, reward, -state)
+        new = np.where(open_, (state + reward) / np.asarray(GAMMA, reward.dtype), 0)
+        if valid is not None:
+            bad = ~valid if which == "valid" else ~valid.astype(bool)
+            shaped, new = np.where(bad, 0, shaped), np.where(bad, state, new)
+        return new, shaped
+
+    return own_match(update=update)
+
+
+def late_event(age: int) -> RewardTransform:
+    return counted(lambda x, n, done, event: np.where(event & ~done & (n > age), 2 * x, x), match=WHEN)
+
+
+def first_event() -> RewardTransform:
+    return counted(lambda x, n, done, event: np.where(event & ~done & (n == 0), x + 1, x), match=WHEN)
+
+
+def poisoned_by_nan() -> RewardTransform:
+    """Multiplies invalid rewards by 0, which leaves NaN."""
+
+    def update(state, reward, done, valid=None, settle=None):
+        if valid is None:
+            return MATCH.update(state, reward, done, valid, settle)
+        new, shaped = MATCH.update(state, reward, done, valid, settle)
+        return new, shaped + (reward * ~np.array(valid, dtype=bool)) * 0
+
+    return RewardTransform(MATCH.init, update)
+
+
+def resets_where_nobody_is_valid() -> RewardTransform:
+    def update(state, reward, done, valid=None, settle=None):
+        if valid is not None and len(reward) > 2 and not np.any(valid):
+            return MATCH.init(reward), np.zeros_like(reward)
+        return MATCH.update(state, reward, done, valid, settle)
+
+    return RewardTransform(MATCH.init, update)
+
+
+def marked_and_late() -> RewardTransform:
+    def update(state, reward, done, valid=None, settle=None):
+        inner, steps = state
+        inner, shaped = MATCH.update(inner, reward, done, valid, settle)
+        return (inner, steps + 1), shaped / 2 if valid is not None and steps > 300 else shaped
+
+    return RewardTransform(lambda example: (MATCH.init(example), 0), update)
 
 
 def gap_forgets(rows: int) -> RewardTransform:
@@ -73,13 +136,48 @@ def event_in_invalid_row() -> RewardTransform:
     return RewardTransform(WHEN.init, update)
 
 
-FLAGS: dict[str, RewardTransform] = {
-    "clears the valid flags": writes_flags("valid"),
-    "clears the event flags": writes_flags("settle"),
-    "forgets after 8 invalid rows": gap_forgets(8),
-    "forgets after 40 invalid rows": gap_forgets(40),
-    "no settlement after 100 events": many_events(100),
-    "no settlement after 255 events": many_events(255),
-    "the second of two events in a row": two_events_in_a_row(),
-    "an event in an invalid row": event_in_invalid_row(),
+FLAGS: dict[str, dict[str, RewardTransform]] = {
+    "invalid rows are paid": {
+        "bonus on autoreset rows": each(plain(3), invalid_pays=True),
+    },
+    "invalid rows change the valid ones": {
+        "autoreset rows move the clock": each(plain(3), invalid_moves=True),
+        "reset where nobody is valid": resets_where_nobody_is_valid(),
+        "ends dropped beside an invalid row": ends_dropped(),
+        "wrong where rows are marked": only(lambda r, d, v, s: v is not None and v.all() and d.any(), half),
+    },
+    "many invalid rows": {
+        "forgets after 40 invalid rows": gap_forgets(40),
+        "forgets after 8 invalid rows": gap_forgets(8),
+    },
+    "an event": {
+        "an event forgets its own reward": event_takes_own_reward(),
+        "event at the first step paid": first_event(),
+        "an event in an invalid row": event_in_invalid_row(),
+        "the second of two events in a row": two_events_in_a_row(),
+        "wrong where an event ends the episode": only(
+            lambda r, d, v, s: s is not None and (s & d).any(), half, payback.match_when(GAMMA)
+        ),
+    },
+    "late in an episode or in training": {
+        "event after 1000 steps repaid twice": late_event(1000),
+        "event after 100 steps repaid twice": late_event(100),
+        "marked rows after 300 steps": marked_and_late(),
+    },
+    "many events": {
+        "no settlement after 255 events": many_events(255),
+        "no settlement after 100 events": many_events(100),
+    },
+    "integer flags": {
+        "integer done negated": not_flagged("done"),
+        "integer valid negated": not_flagged("valid"),
+    },
+    "NaN in invalid rows": {
+        "NaN in invalid rows gets out": poisoned_by_nan(),
+    },
+    "memory layout": {
+        "step wrong where rewards are not contiguous": only(
+            lambda r, d, v, s: len(r) > 1 and not r.flags.c_contiguous and d.any(), half
+        ),
+    },
 }

@@ -1,4 +1,4 @@
-"""Shapers that keep the law and were, or might be, refused."""
+"""Correct shapers that were, or might be, refused."""
 
 from typing import Any
 
@@ -6,13 +6,12 @@ import numpy as np
 
 from payback import RewardTransform
 
-from .conditional_faults import MATCH, counted, own_match
 from .faulty_functions import settled
-from .planting import GAMMA
+from .planting import GAMMA, MATCH, counted, own_match
 
 
 def float32_inside() -> RewardTransform:
-    """Right: takes float64, works in float32, answers in float64."""
+    """Correct: takes float64, works in float32, answers in float64."""
 
     def update(state, reward, done, valid=None, settle=None):
         state, shaped = MATCH.update(state, reward.astype(np.float32), done, valid, settle)
@@ -22,7 +21,7 @@ def float32_inside() -> RewardTransform:
 
 
 def float32_loans() -> RewardTransform:
-    """Right: pays float64 and keeps its loans in a float32 buffer, as many deques and buffers do."""
+    """Correct: pays float64 and keeps its loans in a float32 buffer, as many deques and buffers do."""
 
     def update(state, reward, done, valid=None, settle=None):
         due = GAMMA**-3 * state[2].astype(np.float64)

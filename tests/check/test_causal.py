@@ -1,9 +1,7 @@
-import jax.numpy as jnp
 import numpy as np
 import pytest
-import torch
 
-from payback import LawBroken
+from payback import InvarianceError
 from payback.check.causal import check_causal
 
 X = np.random.default_rng(0).normal(size=(16, 3, 4)).astype(np.float32)
@@ -41,7 +39,7 @@ def test_causal_rewards_pass() -> None:
     ids=["neighbours", "batch norm", "max", "returns", "next state", "one step ahead at the end"],
 )
 def test_rewards_that_look_ahead_are_caught(fn) -> None:
-    with pytest.raises(LawBroken, match="depends on what comes after") as caught:
+    with pytest.raises(InvarianceError, match="depends on what comes after") as caught:
         check_causal(fn, X)
     assert caught.value.paid != caught.value.owed
 
@@ -65,7 +63,7 @@ ACTIONS = np.random.default_rng(2).integers(0, 5, (16, 3))
 def test_a_bonus_that_knows_the_coming_end_is_caught(peek, ends, dtype) -> None:
     done = np.zeros((16, 3), dtype=bool)
     done[ends] = True
-    with pytest.raises(LawBroken, match="depends on what comes after"):
+    with pytest.raises(InvarianceError, match="depends on what comes after"):
         check_causal(peek, {"x": X, "done": done.astype(dtype)})
 
 
@@ -75,7 +73,7 @@ def test_a_bonus_that_knows_the_next_action_is_caught_at_the_last_step_too() -> 
         bonus[14] += r["action"][15]
         return bonus
 
-    with pytest.raises(LawBroken):
+    with pytest.raises(InvarianceError):
         check_causal(peek, {"x": X, "action": ACTIONS})
 
 
@@ -84,21 +82,22 @@ def test_a_bonus_of_this_steps_end_and_action_passes() -> None:
 
 
 def test_it_says_where_and_by_how_much() -> None:
-    with pytest.raises(LawBroken) as caught:
+    with pytest.raises(InvarianceError) as caught:
         check_causal(lambda x: np.arange(8.0) + (np.arange(8) == 2) * x[7], np.arange(8.0), cuts=[4])
     assert (caught.value.step, caught.value.owed) == (2, 9.0)
 
 
-def test_torch_and_jax_rollouts() -> None:
-    for x in (torch.tensor(X), jnp.asarray(X)):
-        check_causal(lambda x: abs(x).sum(-1), x)
-        with pytest.raises(LawBroken):
-            check_causal(lambda x: abs(x).sum(-1) / x.std(), x)
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_rollouts_of_other_array_libraries(library: str) -> None:
+    x = pytest.importorskip("jax.numpy" if library == "jax" else library).asarray(X)
+    check_causal(lambda x: abs(x).sum(-1), x)
+    with pytest.raises(InvarianceError):
+        check_causal(lambda x: abs(x).sum(-1) / x.std(), x)
 
 
 def test_bad_input_gets_a_sentence() -> None:
     rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match="other rewards for the same rollout"):
+    with pytest.raises(ValueError, match="same rollout"):
         check_causal(lambda x: rng.normal(size=len(x)), X)
     with pytest.raises(ValueError, match="at least 2 steps"):
         check_causal(lambda x: x, np.zeros(1))

@@ -21,6 +21,15 @@ def settles_at_the_end(rewards):
 
 def keeps_everything(rewards):
     return rewards
+
+
+class StepWise:
+    def step(self, reward, done):
+        return 0.0 if done else reward
+
+
+step_wise = StepWise()
+nothing = payback.grm(0.9, delay=0)
 """
 
 
@@ -35,11 +44,16 @@ def check(target: object, *options: str) -> int:
     return main(["check", str(target), "--effort", "quick", *options])
 
 
-def test_a_good_transform_keeps_the_law_at_its_own_gamma(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_good_transform_passes_at_its_own_gamma(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(f"{file}:good") == 0
-    said = capsys.readouterr().out
-    assert "keeps the law at γ = 0.9" in said
-    assert "streams of" in said  # how much was tried
+    shown = capsys.readouterr().out
+    assert "is policy-invariant at γ = 0.9" in shown
+    assert "streams of" in shown  # how much was tried
+
+
+def test_a_delay_of_0_is_reported_to_pay_nothing(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(f"{file}:nothing") == 0
+    assert "no effect" in capsys.readouterr().out
 
 
 def test_a_good_function_needs_gamma(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,12 +64,12 @@ def test_a_good_function_needs_gamma(file: Path, capsys: pytest.CaptureFixture[s
 
 def test_broken_code_is_shown_with_its_counter_example(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(f"{file}:keeps_everything", "--gamma", "0.9") == 1
-    said = capsys.readouterr().out
-    assert "breaks the law" in said
-    assert "rewards of environment 0: 1■" in said
+    shown = capsys.readouterr().out
+    assert "not policy-invariant" in shown
+    assert "rewards of environment 0: 1■" in shown
 
 
-def test_another_gamma_than_the_transforms_breaks_the_law(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_gamma_than_the_transforms_is_refused(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(f"{file}:good", "--gamma", "0.99") == 1
     assert "wrong gamma" in capsys.readouterr().out
 
@@ -66,6 +80,8 @@ def test_another_gamma_than_the_transforms_breaks_the_law(file: Path, capsys: py
         ("no_colon.py", "write FILE:NAME"),
         ("missing.py:good", "there is no file missing.py"),
         ("{file}:absent", "has no absent: it has good, settles_at_the_end, keeps_everything"),
+        ("{file}:StepWise", "got the class StepWise"),
+        ("{file}:step_wise", "got StepWise: write a function"),
         ("{file}:number", "got int"),
     ],
 )
@@ -73,9 +89,9 @@ def test_what_cannot_be_checked_gets_one_sentence(
     file: Path, capsys: pytest.CaptureFixture[str], target: str, sentence: str
 ) -> None:
     assert check(target.format(file=file), "--gamma", "0.9") == 2
-    said = capsys.readouterr().err
-    assert sentence in said
-    assert said.count("\n") == 1
+    shown = capsys.readouterr().err
+    assert sentence in shown
+    assert shown.count("\n") == 1
 
 
 @pytest.mark.parametrize("code", ["1 / 0", "import no_such_module", "raise SystemExit(3)", "def f(:"])

@@ -10,12 +10,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 import payback
+from payback import theory
 
 calm = settings(deadline=None, max_examples=40, derandomize=True)
 quiet = pytest.mark.filterwarnings("ignore::payback.InterestWarning")
 
 Matching = Callable[[int, int, int], Any]
-
 
 # ------------------------------------------------------------------ the five matchings, as m(t, i, N), exact
 
@@ -34,6 +34,16 @@ def evenly(window: int) -> Matching:
             return Fraction(t == i == N - 1)
         repaid_before = Fraction(min(t - 1 - i, window), window)
         return 1 - repaid_before if t == N - 1 else Fraction(t - i <= window, window)
+
+    return m
+
+
+def from_ages(shares: tuple[float, ...]) -> Matching:
+    def m(t: int, i: int, N: int) -> float:
+        if i == N - 1 or t <= i:
+            return float(t == i == N - 1)
+        before = t - 1 - i
+        return sum(shares[before:]) if t == N - 1 else shares[before] if before < len(shares) else 0.0
 
     return m
 
@@ -58,6 +68,41 @@ def when(events: np.ndarray) -> Matching:
         return int(t == (flagged[0] if flagged else N - 1))
 
     return m
+
+
+class Row(NamedTuple):
+    """A shaping of payback's and its matching, which `match_when` has with no event flagged."""
+
+    transform: payback.Match
+    matching: Matching
+    centered: bool = False
+
+
+GAMMA = 0.75
+MATCHINGS = {
+    "match_at_end": Row(payback.match_at_end(GAMMA), at_end()),
+    "match_when": Row(payback.match_when(GAMMA), at_end()),
+    "match_after-0": Row(payback.match_after(GAMMA, 0), after(0)),
+    "match_after-1": Row(payback.match_after(GAMMA, 1), after(1)),
+    "match_after-2": Row(payback.match_after(GAMMA, 2), after(2)),
+    "match_after-50": Row(payback.match_after(GAMMA, 50), after(50)),
+    "match_evenly": Row(payback.match_evenly(GAMMA, 3), evenly(3)),
+    "match_from_ages": Row(payback.match_from_ages(GAMMA, (0.5, 0, 0.5)), from_ages((0.5, 0, 0.5))),
+    "match_geometric": Row(payback.match_geometric(GAMMA, 0.5), geometric(0.5)),
+    "pbim": Row(payback.pbim(GAMMA), at_end(), centered=True),
+    "grm-1": Row(payback.grm(GAMMA, 1), after(1), centered=True),
+    "grm-3": Row(payback.grm(GAMMA, 3), after(3), centered=True),
+}
+"""A new matching is one row here: it is compared with its definition, checked, saved, pickled and copied."""
+TRANSFORMS: dict[str, payback.RewardTransform] = {
+    **{name: row.transform for name, row in MATCHINGS.items()},
+    "fading": payback.chain(payback.clip(-1, 1), payback.center(9), payback.match_after(GAMMA, 2), payback.scale(3)),
+    "grm, raw": payback.grm(GAMMA, 3, center=False),
+    "center": payback.center(),
+    "scale": payback.scale(2),
+    "clip": payback.clip(-1, 1),
+    "rms": payback.scale_by_rms(50),
+}
 
 
 class Match(NamedTuple):
@@ -120,7 +165,7 @@ def by_definition(match: Match, stream: Stream, gamma: float) -> tuple[np.ndarra
         for steps, finished in episodes(stream.dones[lived, b]):
             at = lived[steps]
             rewards = stream.rewards[at, b] if finished else np.append(stream.rewards[at, b], 0.0)
-            whole = payback.match_episode(rewards, match.matching(settle[at, b]), gamma)
+            whole = theory.match_episode(rewards, match.matching(settle[at, b]), gamma)
             shaped[at, b] = whole[: len(at)]
             if not finished:
                 owed[b] = -whole[-1]

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 import payback
+from payback import theory
 
+from . import cases
 from .cases import Matching, assert_close, episodes
 from .small_mdp import GAMMA as MDP_GAMMA
 from .small_mdp import action_values, best_of, nothing, streamed
@@ -17,6 +19,7 @@ from .small_mdp import action_values, best_of, nothing, streamed
 Shaper = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 GAMMA = float(MDP_GAMMA)
+assert cases.GAMMA == GAMMA
 LENGTHS = (5, 1, 2, 9, 3, 7, 4, 6, 8)
 """Episodes that end by turns in termination and truncation."""
 
@@ -78,7 +81,7 @@ def check_drawer(shaper: Shaper, matching: Matching, centered: bool) -> None:
     rewards, terminated, truncated = draw_stream()
     before = [rewards[:t].mean() if centered and t else 0.0 for t in range(len(rewards))]
     paid = rewards - np.array(before)
-    expected = [payback.match_episode(paid[s], matching, GAMMA) for s, _ in episodes(terminated | truncated)]
+    expected = [theory.match_episode(paid[s], matching, GAMMA) for s, _ in episodes(terminated | truncated)]
     assert_close(shaper(rewards, terminated, truncated), np.concatenate(expected))
 
 

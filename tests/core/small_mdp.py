@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from payback import match_episode
+from payback.theory import match_episode
 
 GAMMA = Fraction(3, 4)
 LIMIT = 5

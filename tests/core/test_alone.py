@@ -51,10 +51,11 @@ for transform in matches:
     assert np.allclose(payback.owed(transform, after), 0)
     payback.drop(transform, after, np.ones(3, dtype=bool))
 end = lambda t, i, N: float(t == N - 1)
-shaped = payback.match_episode([1.0, 2.0, 3.0], end, 0.9)
+shaped = payback.theory.match_episode([1.0, 2.0, 3.0], end, 0.9)
 assert abs(0.9 ** np.arange(3) @ shaped) < 1e-12
-assert list(payback.reward_of(payback.potential_of([1.0, 3.0, 9.0], end, 0.5), end, 0.5)) == [1.0, 3.0, 0.0]
-payback.check_matching(end)
+potential = payback.theory.potential_of([1.0, 3.0, 9.0], end, 0.5)
+assert list(payback.theory.reward_of(potential, end, 0.5)) == [1.0, 3.0, 0.0]
+payback.theory.check_matching(end)
 mean = payback.center()
 common = mean.init(rewards[0])
 worker, _ = mean.update(common, rewards[0], dones[0])
@@ -73,13 +74,8 @@ def test_it_works_behind_a_wall():
     assert run.stdout == "all done\n"
 
 
-def test_the_wall_stands():
-    run = subprocess.run([sys.executable, "-c", WITHOUT_THE_REST + "import hypothesis"], capture_output=True, text=True)
-    assert "No module named 'hypothesis'" in run.stderr
-
-
 def call(*command: str) -> str:
-    run = subprocess.run(command, capture_output=True, text=True, env=CLEAN, timeout=300)
+    run = subprocess.run(command, capture_output=True, text=True, env=CLEAN)
     assert run.returncode == 0, run.stdout + run.stderr
     return run.stdout
 

@@ -133,18 +133,11 @@ def test_one_that_never_repays_and_one_that_pays_nan():
     whole = own_after(3)
     never = payback.Match(whole.init, lambda s, r, *_: (s, r), gamma=GAMMA, owed=whole.owed, drop=whole.drop)
     assert payback.felt_share(never, 0.9) == 1
-    with pytest.raises(ValueError, match="has not repaid a loan after 100,000 steps"):
+    with pytest.raises(ValueError, match="has not repaid a bonus after 100,000 steps"):
         payback.felt_share(never, 0.99999)
     broken = payback.Match(whole.init, lambda s, r, *_: (s, r * np.nan), gamma=GAMMA, owed=whole.owed, drop=whole.drop)
-    with pytest.raises(ValueError, match="paid nan after one loan of 1"):
+    with pytest.raises(ValueError, match="paid nan after one bonus"):
         payback.felt_share(broken, 0.9)
-
-
-def test_a_match_can_still_be_compared_and_hashed():
-    match = payback.match_evenly(GAMMA, 3)
-    assert hash(match) == hash(match)
-    assert match == match
-    assert match != payback.match_evenly(GAMMA, 3)
 
 
 # ------------------------------------------------------------------ mutants: brute force must see each of them

@@ -59,17 +59,17 @@ def test_the_smallest_delay_that_is_felt_so_much():
 def test_the_bound_on_interest_is_met_exactly():
     assert payback.delay_for(0.9, 0.5, felt=1 - 0.5**7, interest=0.9**-7) == 7
     assert payback.delay_for(0.9, 0.99, felt=0.99, interest=math.inf) == 459
-    with pytest.raises(ValueError, match=r"needs a delay of 7, whose .* more than 2.0\d*; up to 2.0\d* a delay of 6"):
+    with pytest.raises(ValueError, match=r"needs a delay of 7, whose .* above 2.0\d*; a delay of 6"):
         payback.delay_for(0.9, 0.5, felt=1 - 0.5**7, interest=0.9**-6.9)
 
 
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: payback.delay_for(0.99, 0.99), "needs a delay of 161, whose interest at gamma = 0.99 is 5.04, more"),
-        (lambda: payback.delay_for(0.99, 1.0), "at lam = 1 no delay is felt, because"),
-        (lambda: payback.delay_for(0.99, 0.9, felt=1.0), "no delay is felt in full, because"),
-        (lambda: payback.delay_for(0.5, 0.9999, felt=0.9), "is inf, more than 2; up to 2 a delay of 1 is possible"),
+        (lambda: payback.delay_for(0.99, 0.99), "needs a delay of 161, whose interest at gamma = 0.99 is 5.04"),
+        (lambda: payback.delay_for(0.99, 1.0), "lower lam"),
+        (lambda: payback.delay_for(0.99, 0.9, felt=1.0), "lower felt"),
+        (lambda: payback.delay_for(0.5, 0.9999, felt=0.9), "is inf, above 2; a delay of 1 stays"),
         (lambda: payback.delay_for(1.5, 0.9), r"gamma must lie in \(0, 1\], got 1.5"),
         (lambda: payback.delay_for(0.99, -0.1), r"lam must lie in \[0, 1\], got -0.1"),
         (lambda: payback.delay_for(0.99, 0.9, felt=2), r"felt must lie in \[0, 1\], got 2"),
@@ -81,7 +81,7 @@ def test_the_bound_on_interest_is_met_exactly():
         (lambda: payback.felt_share(after(3), 0.9, n_steps=1.5), "n_steps must be a whole number of steps, at least 1"),
         (lambda: payback.felt_share(after(3), 0.9, length=-2), "length must be a whole number of steps, at least 1"),
         (lambda: payback.felt_share(3, 0.9), "3 is not a transform such as"),  # type: ignore[arg-type]
-        (lambda: payback.interest(payback.scale(1)), "repays nothing, so there is no interest"),
+        (lambda: payback.interest(payback.scale(1)), "repays nothing"),
     ],
 )
 def test_bad_input_gets_one_sentence(call: Callable[[], Any], sentence: str):

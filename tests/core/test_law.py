@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import payback
+from payback import theory
 
 from .cases import (
     Match,
@@ -74,19 +75,19 @@ def law_breaks_at(shaped: list[Fraction], F: list[Fraction], m: list[list[Fracti
 @calm
 def test_the_law_holds_exactly_at_every_step(episode: tuple[list[Fraction], Any, Fraction]):
     rewards, matching, gamma = episode
-    shaped = payback.match_episode(rewards, matching, gamma).tolist()
+    shaped = theory.match_episode(rewards, matching, gamma).tolist()
     assert all(isinstance(x, Fraction) for x in shaped)
     m = matrix(matching, len(rewards))
     assert law_breaks_at(shaped, rewards, m, gamma) is None
     # The potential is that debt, and 0 at the end.
-    potential = payback.potential_of(rewards, matching, gamma).tolist()
+    potential = theory.potential_of(rewards, matching, gamma).tolist()
     assert potential == [debt(rewards, m, gamma, t) for t in range(len(rewards))] + [0]
 
 
 def test_the_exact_check_can_fail():
     """One payment in the wrong place or size is seen, at the first step from which the rest is wrong."""
     F, gamma, m = [Fraction(1), Fraction(2), Fraction(3)], Fraction(1, 2), matrix(after(1), 3)
-    shaped = payback.match_episode(F, after(1), gamma).tolist()
+    shaped = theory.match_episode(F, after(1), gamma).tolist()
     assert law_breaks_at(shaped, F, m, gamma) is None
     for wrong in (Fraction(1, 10**30), Fraction(-1)):
         assert law_breaks_at([shaped[0], shaped[1] + wrong, shaped[2]], F, m, gamma) == 0

@@ -1,6 +1,5 @@
 """(c) NumPy ≡ Torch ≡ a jitted JAX scan, and whole rollouts on each ≡ stepping."""
 
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -10,6 +9,7 @@ import pytest
 import torch
 
 import payback
+from payback.core.transform import altered
 
 from .cases import Stream, assert_close, quiet, random_stream, step_through
 from .libraries import LIBRARIES, leaves, rollouts, wide
@@ -87,7 +87,7 @@ def test_the_comparison_between_libraries_can_fail(name: str):
 
     assert_same_as_numpy(name, right)
     with pytest.raises(AssertionError):
-        assert_same_as_numpy(name, replace(right, update=update))
+        assert_same_as_numpy(name, altered(right, update=update))
 
 
 @each_library

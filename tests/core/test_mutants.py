@@ -2,38 +2,22 @@
 
 import pytest
 
-import payback
-
-from .cases import after, at_end, evenly, geometric, quiet
+from .cases import MATCHINGS, after, quiet
 from .mutants import MUTANTS, WRONG_DELAY, Mutant, by_matrix, centers_after_matching, rereads_the_mean
-from .properties import CHECKS, GAMMA, Shaper, check_drawer, shaper_of
+from .properties import CHECKS, Shaper, check_drawer, shaper_of
 
 pytestmark = quiet
 
-REAL = {
-    "match_at_end": (payback.match_at_end(GAMMA), at_end(), False),
-    "match_after-0": (payback.match_after(GAMMA, 0), after(0), False),
-    "match_after-1": (payback.match_after(GAMMA, 1), after(1), False),
-    "match_after-2": (payback.match_after(GAMMA, 2), after(2), False),
-    "match_after-50": (payback.match_after(GAMMA, 50), after(50), False),
-    "match_evenly": (payback.match_evenly(GAMMA, 3), evenly(3), False),
-    "match_geometric": (payback.match_geometric(GAMMA, 0.5), geometric(0.5), False),
-    "match_when": (payback.match_when(GAMMA), at_end(), False),  # with no event flagged
-    "pbim": (payback.pbim(GAMMA), at_end(), True),
-    "grm-1": (payback.grm(GAMMA, 1), after(1), True),
-    "grm-3": (payback.grm(GAMMA, 3), after(3), True),
-}
-
 
 @pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("name", MATCHINGS)
 def test_the_real_code_is_accepted(name: str, check: str):
-    CHECKS[check](shaper_of(REAL[name][0]))
+    CHECKS[check](shaper_of(MATCHINGS[name][0]))
 
 
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("name", MATCHINGS)
 def test_the_real_code_is_drawer(name: str):
-    transform, matching, centered = REAL[name]
+    transform, matching, centered = MATCHINGS[name]
     check_drawer(shaper_of(transform), matching, centered)
 
 

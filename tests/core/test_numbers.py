@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import payback
+from payback import theory
 
 from .cases import Stream, assert_close, quiet, random_stream, step_through
 from .libraries import LIBRARIES, rollouts
@@ -49,7 +50,7 @@ def test_gamma_one_has_no_interest(library: str):
     for match in (payback.match_at_end(1), after, evenly, payback.match_when(1)):
         shaped = lib.step(match, lib.init(match, stream), lib.stream(stream))[1]
         assert_close(np.asarray(shaped).sum(axis=0), [0, 0], 1e-5)
-    exact = payback.match_episode([1, 2, 3], lambda t, i, N: int(t == N - 1), 1)
+    exact = theory.match_episode([1, 2, 3], lambda t, i, N: int(t == N - 1), 1)
     assert exact.tolist() == [1.0, 2.0, -3.0]
 
 

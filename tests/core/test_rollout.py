@@ -1,6 +1,5 @@
 """Whole (T, B) rollouts are stepping: every internal path, every memory layout, cut anywhere."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,8 @@ from hypothesis import strategies as st
 
 import payback
 from payback.core import repay_at_ages
-from payback.core.block_rows import CHUNK
+from payback.core.rollout import CHUNK
+from payback.core.transform import altered
 
 from .cases import (
     Match,
@@ -236,12 +236,12 @@ def forgets_the_past(transform: payback.RewardTransform) -> payback.RewardTransf
     def rollout(state: Any, rewards: np.ndarray, *flags: Any) -> Any:
         return transform._block(transform.init(rewards[0]), rewards, *flags)
 
-    return replace(transform, _block=rollout)
+    return altered(transform, _block=rollout)
 
 
 def counts_invalid_rows(transform: payback.RewardTransform) -> payback.RewardTransform:
     """A mutant: the clock runs on in invalid rows."""
-    return replace(transform, _block=lambda s, r, d, valid, settle: transform._block(s, r, d, None, settle))
+    return altered(transform, _block=lambda s, r, d, valid, settle: transform._block(s, r, d, None, settle))
 
 
 @pytest.mark.parametrize("transform", [MATCHES[name] for name in ("at_end", "after-4", "evenly", "geometric")])

@@ -107,7 +107,7 @@ def test_what_is_not_finite_does_not_reach_the_mean(before):
         lambda: shaping.update(shaping.init(np.zeros(3)), np.ones(3), ~NO),
         lambda: payback.shape_rollout(shaping, shaping.init(np.zeros(3)), np.ones((1, 3)), ~NO[None]),
     ):
-        with pytest.raises(ValueError, match=r"made -inf of the reward of .*environment 2"):
+        with pytest.raises(ValueError, match=r"returned -inf for .*environment 2"):
             call()
 
 

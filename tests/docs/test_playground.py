@@ -9,8 +9,6 @@ import pytest
 
 import payback
 
-pytestmark = pytest.mark.timeout(600)
-
 MATCHINGS = {
     "after": payback.match_after,
     "evenly": payback.match_evenly,

@@ -8,8 +8,6 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-pytestmark = pytest.mark.timeout(900)
-
 
 class Links(HTMLParser):
     """Collects the targets of a page's links, pictures and scripts, and its anchors."""
@@ -51,12 +49,6 @@ def all_pages(site: Path) -> list[Path]:
 def test_every_internal_link_leads_somewhere(site: Path):
     assert len(all_pages(site)) > 45
     assert broken_links(site) == []
-
-
-def test_a_broken_link_is_noticed(tmp_path: Path):
-    (tmp_path / "a.html").write_text('<a href="b.html#there">b</a> <a href="b.html#gone">b</a> <img src="no.png">')
-    (tmp_path / "b.html").write_text('<p id="there">')
-    assert broken_links(tmp_path) == ["a.html: b.html#gone", "a.html: no.png"]
 
 
 def test_every_page_opens_without_a_network_or_a_complaint_and_fits_a_phone(site: Path, page: Any):

@@ -19,7 +19,8 @@ def forgets_the_end(match: payback.Match) -> payback.Match:
         state, shaped = match.update(state, reward, done & ~done, valid, settle)
         return match.drop(state, done), shaped
 
-    return payback.Match(match.init, update, gamma=match.gamma, owed=match.owed, drop=match.drop)
+    falls = match.falls_due_alone
+    return payback.Match(match.init, update, gamma=match.gamma, owed=match.owed, drop=match.drop, falls_due_alone=falls)
 
 
 def halves(xp: Any, gamma: float) -> payback.Match:

@@ -40,7 +40,7 @@ def configuration(walk):
     register_env("walk", lambda context: walk())
 
     def config(transform, runners=0, log=(Log,), gamma=GAMMA, **options):
-        shaping = partial(ShapeReward, **{"intrinsic": "novelty", "transform": transform, **options})
+        shaping = partial(ShapeReward, **{"bonus": "novelty", "transform": transform, **options})
         return (
             PPOConfig()
             .environment("walk")

@@ -23,7 +23,7 @@ example = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(example)
 GAMMA, LIMIT, B = example.GAMMA, example.LIMIT, 2
 IGNORED_WARNINGS = [
-    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
+    pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning"),
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
@@ -37,8 +37,8 @@ def runner(env, algorithm, steps=2 * LIMIT):
 
 
 def shaped(transform, on_truncation="settle"):
-    intrinsic = example.novelty
-    return {"class_name": ShapedPPO, "transform": transform, "intrinsic": intrinsic, "on_truncation": on_truncation}
+    bonus = example.novelty
+    return {"class_name": ShapedPPO, "transform": transform, "bonus": bonus, "on_truncation": on_truncation}
 
 
 class Random(example.Lanes):
@@ -67,5 +67,13 @@ class Kept(ShapedPPO):
         values = self.transition.values.clone()
         super().process_env_step(obs, rewards, dones, extras)
         stored = self.storage.rewards[self.storage.step - 1, :, 0].clone()
-        row = (rewards, dones, extras["time_outs"], self.intrinsic_rewards, self.shaped_rewards, self.owed, stored)
+        row = (
+            rewards,
+            dones,
+            extras["time_outs"],
+            self.intrinsic_rewards,
+            self.shaped_rewards,
+            self.debts.owed,
+            stored,
+        )
         self.kept = [*getattr(self, "kept", []), (*row, values[:, 0])]

@@ -12,8 +12,8 @@ from gymnasium.wrappers import TransformReward as Transform
 from gymnasium.wrappers import vector as over_vectors
 
 import payback
+from payback import ShapingWarning
 from payback.integrations.gymnasium import ShapeReward, ShapeVectorReward
-from payback.integrations.ledger import ShapingWarning
 
 from .corridor import Corridor
 
@@ -130,7 +130,7 @@ def test_a_vector_that_is_not_reset_is_said():
     inner = SyncVectorEnv([lambda: Corridor(3)] * 2)
     said = played(ShapeVectorReward(SaysDisabled(inner), one, MATCH, learner_gamma=0.9))
     assert len(said) == 1
-    assert "let a vector environment say its metadata['autoreset_mode']" in said[0]
+    assert "metadata['autoreset_mode']" in said[0]
 
 
 def test_rewards_of_another_shape_are_refused():
@@ -149,15 +149,15 @@ def test_loans_that_are_loaded_after_the_reset_are_said(tmp_path):
     first = shaped(9)
     first.reset(seed=0)
     first.step(0)
-    first.ledger.save(tmp_path / "loans.npz")
-    assert first.ledger.owed[0]
+    first.save(tmp_path / "loans.npz")
+    assert first.owed[0]
     wrong, right = shaped(9), shaped(9)
     wrong.reset(seed=0)
-    wrong.ledger.load(tmp_path / "loans.npz")
+    wrong.load(tmp_path / "loans.npz")
     with pytest.warns(ShapingWarning, match=r"call load\(\) first and reset\(\) after it"):
         wrong.step(0)
     wrong.step(0)  # said once, because a second warning would be an error here
-    right.ledger.load(tmp_path / "loans.npz")
+    right.load(tmp_path / "loans.npz")
     with pytest.warns(ShapingWarning, match="was dropped"):
         right.reset(seed=0)
     right.step(0)

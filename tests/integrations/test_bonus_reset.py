@@ -12,10 +12,8 @@ from .corridor import Corridor
 
 B, STEPS = 2, 60
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
-    pytest.mark.filterwarnings(
-        "ignore:environment . was reset in mid-episode:payback.integrations.ledger.ShapingWarning"
-    ),
+    pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning"),
+    pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.ShapingWarning"),
 ]
 
 
@@ -66,11 +64,11 @@ def test_sb3():
     pytest.importorskip("stable_baselines3")
     from stable_baselines3.common.vec_env import DummyVecEnv
 
-    from payback.integrations.sb3 import ShapeVecReward
+    from payback.integrations.sb3 import ShapeVectorReward
 
     lengths, chance = (3, 5), np.random.default_rng(0)
     env = DummyVecEnv([lambda n=n: Corridor(n) for n in lengths])
-    env = ShapeVecReward(env, EpisodicCount(alpha=1.0), payback.grm(0.9, 1))
+    env = ShapeVectorReward(env, EpisodicCount(alpha=1.0), payback.grm(0.9, 1))
     for _ in range(2):
         env.reset()
         actions = chance.integers(2, size=(STEPS, B))

@@ -8,8 +8,8 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import payback
+from payback import ShapingWarning
 from payback.integrations.gymnasium import ShapeReward, ShapeVectorReward
-from payback.integrations.ledger import ShapingWarning
 
 from .corridor import Corridor
 
@@ -41,7 +41,7 @@ def test_gymnasium_single():
     with pytest.warns(ShapingWarning, match=DROPPED) as warned:
         play(gym.wrappers.TimeLimit(inner, 3))
     assert len(said(warned)) == 1
-    assert inner.ledger.drops == 3
+    assert inner.monitor.drops == 3
 
 
 def test_gymnasium_vector():
@@ -64,9 +64,9 @@ def test_sb3_that_resets():
     pytest.importorskip("stable_baselines3")
     from stable_baselines3.common.vec_env import DummyVecEnv
 
-    from payback.integrations.sb3 import ShapeVecReward
+    from payback.integrations.sb3 import ShapeVectorReward
 
-    env = ShapeVecReward(DummyVecEnv([lambda: Corridor(50)] * 2), "bonus", payback.match_at_end(GAMMA))
+    env = ShapeVectorReward(DummyVecEnv([lambda: Corridor(50)] * 2), "bonus", payback.match_at_end(GAMMA))
     with pytest.warns(ShapingWarning, match=DROPPED) as warned:
         reset_every_third_step(env)
     assert len(said(warned)) == 1

@@ -11,9 +11,7 @@ from payback.integrations.gymnasium import ShapeReward, ShapeVectorReward
 from .corridor import Corridor
 
 GAMMA, B = 0.9, 2
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:environment . was reset in mid-episode:payback.integrations.ledger.ShapingWarning"
-)
+pytestmark = pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.ShapingWarning")
 
 
 class NumberFlags(gym.vector.VectorWrapper):
@@ -62,7 +60,7 @@ def test_number_flags_in_sb3():
     pytest.importorskip("stable_baselines3")
     from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper
 
-    from payback.integrations.sb3 import ShapeVecReward
+    from payback.integrations.sb3 import ShapeVectorReward
 
     class Numbers(VecEnvWrapper):
         dtype, end = bool, 1
@@ -77,7 +75,7 @@ def test_number_flags_in_sb3():
     paid = []
     for dtype in (bool, np.uint8, np.float32):
         Numbers.dtype = dtype
-        env = ShapeVecReward(Numbers(DummyVecEnv([lambda: Corridor(3)] * B)), "bonus", payback.match_after(GAMMA, 2))
+        env = ShapeVectorReward(Numbers(DummyVecEnv([lambda: Corridor(3)] * B)), "bonus", payback.match_after(GAMMA, 2))
         env.reset()
         paid.append([env.step(np.ones(B, int))[1].tolist() for _ in range(8)])
     assert paid[0] == paid[1] == paid[2]
@@ -111,8 +109,8 @@ def test_a_bonus_that_raises_at_an_end_leaves_no_debt_to_the_next_episode(mode):
         envs.step(np.ones(B, int))
     with pytest.raises(RuntimeError, match="no memory left"):
         envs.step(np.ones(B, int))
-    assert envs.ledger.owed.tolist() == [0, 0]
-    assert envs.ledger.drops == B
+    assert envs.owed.tolist() == [0, 0]
+    assert envs.monitor.drops == B
     if mode is AutoresetMode.DISABLED:
         envs.reset()
     if mode is AutoresetMode.NEXT_STEP:
@@ -125,9 +123,9 @@ def test_a_bonus_that_raises_at_an_end_in_sb3():
     pytest.importorskip("stable_baselines3")
     from stable_baselines3.common.vec_env import DummyVecEnv
 
-    from payback.integrations.sb3 import ShapeVecReward
+    from payback.integrations.sb3 import ShapeVectorReward
 
-    env = ShapeVecReward(DummyVecEnv([lambda: Corridor(3)] * B), RaisesAtEnds(3), payback.match_at_end(GAMMA))
+    env = ShapeVectorReward(DummyVecEnv([lambda: Corridor(3)] * B), RaisesAtEnds(3), payback.match_at_end(GAMMA))
     env.reset()
     for _ in range(2):
         env.step(np.ones(B, int))
@@ -184,11 +182,11 @@ def test_a_bonus_that_changes_its_arguments_in_sb3():
     pytest.importorskip("stable_baselines3")
     from stable_baselines3.common.vec_env import DummyVecEnv
 
-    from payback.integrations.sb3 import ShapeVecReward
+    from payback.integrations.sb3 import ShapeVectorReward
 
     runs = []
     for bonus in (honest, vandal):
-        env, seen = ShapeVecReward(DummyVecEnv([lambda: Corridor(3)] * B), bonus, payback.match_after(GAMMA, 1)), []
+        env, seen = ShapeVectorReward(DummyVecEnv([lambda: Corridor(3)] * B), bonus, payback.match_after(GAMMA, 1)), []
         env.reset()
         for _ in range(8):
             actions = np.ones(B, int)

@@ -6,14 +6,14 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import payback
+from payback import ShapingWarning
 from payback.integrations.gymnasium import ShapeReward, ShapeVectorReward
-from payback.integrations.ledger import ShapingWarning
 
 from .gymnasium_vectors import GAMMA, RAW, B, wrapped_vector
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
-    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
+    pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning"),
 ]
 
 

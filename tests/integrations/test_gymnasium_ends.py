@@ -5,14 +5,14 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import payback
+from payback import ShapingWarning
 from payback.integrations.gymnasium import ShapeReward
-from payback.integrations.ledger import ShapingWarning
 
 from .gymnasium_vectors import GAMMA, RAW, B, drive, wrapped_vector
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
-    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
+    pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning"),
 ]
 
 
@@ -38,7 +38,7 @@ def test_carry_is_refused_where_it_is_wrong(walk, distance):
         ShapeReward(walk(), distance, RAW["grm-1"], on_truncation="drop")
 
 
-@pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.integrations.ledger.ShapingWarning")
+@pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.ShapingWarning")
 def test_resets_in_mid_episode_drop_the_debt_and_count_it(walk, distance):
     envs = wrapped_vector(lambda: walk(0.0), AutoresetMode.DISABLED, distance, RAW["pbim"])
     envs.reset(seed=0)
@@ -46,11 +46,11 @@ def test_resets_in_mid_episode_drop_the_debt_and_count_it(walk, distance):
         _, _, _, _, info = envs.step(np.ones(B, dtype=int))
     owed, mask = info["owed"], np.array([False, True, False])
     envs.reset(options={"reset_mask": mask})
-    assert envs.ledger.drops == 1
-    np.testing.assert_allclose(envs.ledger.dropped, np.where(mask, owed, 0))
-    np.testing.assert_allclose(envs.ledger.owed, np.where(mask, 0, owed))
+    assert envs.monitor.drops == 1
+    np.testing.assert_allclose(envs.monitor.dropped, np.where(mask, owed, 0))
+    np.testing.assert_allclose(envs.owed, np.where(mask, 0, owed))
     envs.reset()
-    assert envs.ledger.drops == 3
-    np.testing.assert_allclose(envs.ledger.dropped, owed)
+    assert envs.monitor.drops == 3
+    np.testing.assert_allclose(envs.monitor.dropped, owed)
     envs.reset()
-    assert envs.ledger.drops == 3
+    assert envs.monitor.drops == 3

@@ -6,6 +6,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import payback
+from payback import theory
 from payback.integrations.gymnasium import ShapeReward, ShapeVectorReward
 
 from .corridor import Corridor
@@ -13,7 +14,7 @@ from .gymnasium_vectors import GAMMA, MODES, RAW, B, drive, wrapped_vector
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
-    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
+    pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning"),
 ]
 CARRIED = [name for name in RAW if name != "pbim"]
 CASES = [(name, "settle", "distance") for name in RAW] + [(name, "carry", "novelty") for name in CARRIED]
@@ -40,7 +41,7 @@ def test_every_episode_keeps_the_law_and_the_drawer(walk, distance, mode, name, 
         assert bool(debt) != bool(terminated)
         if name in ("grm-1", "grm-3") and terminated:
             D = int(name[-1])
-            naive = payback.match_episode(F, lambda t, i, N: float(t == min(i + D, N - 1)), GAMMA)  # noqa: B023
+            naive = theory.match_episode(F, lambda t, i, N: float(t == min(i + D, N - 1)), GAMMA)  # noqa: B023
             np.testing.assert_allclose(shaped, naive, atol=1e-9)
     assert {bool(end) for *_, end in episodes} == ({True} if on_truncation == "settle" else {True, False})
 

@@ -12,7 +12,7 @@ from .gymnasium_vectors import GAMMA, MODES, RAW, B, T, drive, wrapped_vector
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
-    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
+    pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning"),
 ]
 
 
@@ -72,7 +72,7 @@ def test_the_intrinsic_reward_sees_true_transitions_and_the_mean_counts_them(wal
         if len(seen) > 1 and mode is AutoresetMode.NEXT_STEP:
             np.testing.assert_array_equal(seen[-2][1], obs)
         transitions += valid.sum()
-    center_state = envs.ledger.state[0]
+    center_state = envs.shaping_state.loans[0]
     assert int(center_state.count) == transitions
     assert (transitions < B * T) == (mode is AutoresetMode.NEXT_STEP)
     assert float(center_state.mean) == pytest.approx(1)

@@ -14,13 +14,13 @@ import jax.numpy as jnp
 
 from payback.bonuses.jax import count, episodic_count, rnd
 from payback.integrations.gymnax import ShapeReward, ShapeVectorReward, check_episodes
-from payback.integrations.ledger import Ledger
+from payback.ledger import make
 
 from .jax_walk import GAMMA, B, OldWalk, T, Walk, play
 from .own_match import halves
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
+    pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning"),
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
 ]
 MATCHES = {
@@ -45,9 +45,11 @@ class Vmapped:
 
 def from_ledger(transform, F, terminated, truncated, on_truncation):
     """What the NumPy adapters pay and are owed for the same F."""
-    ledger = Ledger(transform, F.shape[1], on_truncation)
-    steps = zip(F.astype(float), terminated, truncated, strict=True)
-    rows = [(ledger.step(*step), ledger.ending) for step in steps]
+    ledger = make(transform, on_truncation)
+    state, rows = ledger.init(np.zeros(F.shape[1])), []
+    for transition in zip(F.astype(float), terminated, truncated, strict=True):
+        state, step = ledger.step(state, *transition)
+        rows.append((step.shaped, step.owed))
     return (np.array(column) for column in zip(*rows, strict=True))
 
 
@@ -55,9 +57,9 @@ def from_ledger(transform, F, terminated, truncated, on_truncation):
     ("name", "on_truncation"), [("pbim", "settle"), ("grm", "settle"), ("even", "carry"), ("own", "carry")]
 )
 def test_it_pays_what_the_ledger_pays(name, on_truncation):
-    env = ShapeVectorReward(Walk(), distance, MATCHES[name](jnp), on_truncation)
+    env = ShapeVectorReward(Walk(), distance, MATCHES[name](jnp), on_truncation=on_truncation)
     (_, _, _, reward, terminated, truncated, info), _ = play(env)
-    cut = info["was_truncated"]
+    cut = info["truncated"]
     ended = terminated | truncated
     ends = (ended & ~cut) | (terminated if on_truncation == "carry" else False)
     shaped, owed = from_ledger(MATCHES[name](np), info["intrinsic"], ends, cut, on_truncation)
@@ -107,18 +109,18 @@ def test_the_bonus_sees_the_last_observation_of_an_episode():
 
 def test_settled_time_limits_are_told_as_terminations():
     (*_, terminated, truncated, info), _ = play(ShapeVectorReward(Walk(), "novelty", payback.grm(GAMMA, 3)))
-    assert info["was_truncated"].sum() > 5
-    assert terminated[info["was_truncated"]].all()
+    assert info["truncated"].sum() > 5
+    assert terminated[info["truncated"]].all()
     assert not truncated.any()
-    np.testing.assert_array_equal(info["terminated"], terminated)
-    assert not info["truncated"].any()
     np.testing.assert_array_equal(info["discount"], 1.0 - terminated)
 
 
 def test_carried_time_limits_stay_what_they_are():
-    env = ShapeVectorReward(Walk(), "novelty", payback.grm(GAMMA, 3, center=False), "carry", observe_debt=True)
+    env = ShapeVectorReward(
+        Walk(), "novelty", payback.grm(GAMMA, 3, center=False), on_truncation="carry", observe_debt=True
+    )
     (obs, _, after, _, terminated, truncated, info), _ = play(env)
-    np.testing.assert_array_equal(truncated, info["was_truncated"])
+    np.testing.assert_array_equal(truncated, info["truncated"] & ~terminated)
     carried = truncated & ~terminated
     assert carried.sum() > 5
     assert (info["owed"][carried] > 0).all()
@@ -140,7 +142,7 @@ def test_under_vmap_each_environment_is_shaped_alone(walk):
         np.testing.assert_allclose(together[-1]["intrinsic"], apart[-1]["intrinsic"], rtol=1e-6)
         assert np.allclose(a, b, atol=1e-5) is same
         assert check_episodes(apart[-1]) == 0
-    assert state.loans[0].mean.shape == (B,)
+    assert state.ledger.loans[0].mean.shape == (B,)
 
 
 def test_five_values_stay_five_and_the_last_loan_is_left_out():
@@ -176,10 +178,10 @@ def test_an_episodic_bonus_begins_anew_at_every_end_and_nowhere_else():
 
 
 def test_a_bonus_for_life_is_shared_and_lives_on():
-    one_cell = count(1, alpha=1.0, root=False, cell=lambda obs: jnp.zeros(len(obs), int))
+    one_cell = count(1, alpha=1.0, root=False, normalise=False, cell=lambda obs: jnp.zeros(len(obs), int))
     (*_, info), state = play(ShapeVectorReward(Walk(), one_cell, payback.grm(GAMMA, 3)))
     np.testing.assert_allclose(info["intrinsic"], np.repeat(1 / (B * np.arange(1, T + 1)), B).reshape(T, B), rtol=1e-6)
-    assert int(state.bonus[0]) == B * T
+    assert int(state.bonus.table[0]) == B * T
 
 
 def test_rnd_learns_inside_the_scan():
@@ -194,9 +196,9 @@ def test_an_event_repays():
     env = ShapeVectorReward(
         Walk(), "novelty", payback.match_when(GAMMA), event=lambda obs, action, next_obs, info: next_obs[:, 0] > 0
     )
-    (*_, info), _ = play(env)
+    (*_, terminated, _, info), _ = play(env)
     events = info["final_observation"][..., 0] > 0
-    going = ~info["terminated"]
+    going = ~terminated
     # What was open is repaid; the loan of the step itself is open from now on.
     np.testing.assert_allclose(info["owed"][events & going], info["intrinsic"][events & going] / GAMMA, rtol=1e-5)
     more = info["owed"][~events & going] - info["intrinsic"][~events & going] / GAMMA

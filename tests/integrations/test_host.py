@@ -11,7 +11,7 @@ HOSTS = {
     "torchrl": ("torchrl", "needs TorchRL", "pip install 'payback[torchrl]'"),
     "rllib": ("ray", "needs RLlib", "pip install 'payback[rllib]'"),
     "gymnax": ("jax", "needs JAX", "pip install 'payback[gymnax]'"),
-    "rsl_rl": ("rsl_rl", "needs rsl_rl", "pip install 'payback[rsl_rl]'"),
+    "rsl_rl": ("rsl_rl", "needs rsl_rl", "pip install 'payback[rsl-rl]'"),
     "rllte": ("torch", "needs PyTorch, and rllte itself", "pip install --no-deps rllte-core"),
 }
 

@@ -7,13 +7,13 @@ import pytest
 from gymnasium.vector import SyncVectorEnv
 
 import payback
+from payback import ShapingWarning
 from payback.integrations.gymnasium import ShapeReward, ShapeVectorReward
-from payback.integrations.ledger import ShapingWarning
 
 from .corridor import Corridor
 
 MATCH = payback.match_after(0.9, 2)
-OTHER = r"gamma 0\.99, the loans are repaid with gamma 0\.9: they would not cancel"
+OTHER = r"gamma 0\.99.*gamma 0\.9"
 
 
 def single(**options):
@@ -28,9 +28,9 @@ def sb3(**options):
     pytest.importorskip("stable_baselines3")
     from stable_baselines3.common.vec_env import DummyVecEnv
 
-    from payback.integrations.sb3 import ShapeVecReward
+    from payback.integrations.sb3 import ShapeVectorReward
 
-    return ShapeVecReward(DummyVecEnv([lambda: Corridor(3)] * 2), "bonus", MATCH, **options)
+    return ShapeVectorReward(DummyVecEnv([lambda: Corridor(3)] * 2), "bonus", MATCH, **options)
 
 
 def torchrl(**options):
@@ -68,12 +68,12 @@ def test_sb3s_callback_confirms_every_shaping_in_the_stack():
     env = sb3()
     from stable_baselines3 import PPO
 
-    from payback.integrations.sb3 import CheckShaping, ShapeVecReward
+    from payback.integrations.sb3 import CheckShaping, ShapeVectorReward
 
     with warnings.catch_warnings():
         warnings.simplefilter("error", ShapingWarning)
         PPO("MlpPolicy", env, gamma=0.9, n_steps=8, batch_size=16, n_epochs=1).learn(16, callback=CheckShaping())
-    stacked = ShapeVecReward(sb3(), "bonus", payback.match_after(0.99, 2))
+    stacked = ShapeVectorReward(sb3(), "bonus", payback.match_after(0.99, 2))
     learner = PPO("MlpPolicy", stacked, gamma=0.99, n_steps=8, batch_size=16, n_epochs=1)
     with pytest.raises(ValueError, match=OTHER):
         learner.learn(16, callback=CheckShaping())

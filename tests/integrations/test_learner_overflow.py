@@ -21,7 +21,7 @@ EVERY = {
 }
 HUGE = 3e38
 """Fits float32, whose largest number is 3.4e38; twice as much does not."""
-WORDS = r"environment 0 is to be paid -\S+ at step 140 of its episode.*float32 cannot hold.*repay sooner"
+WORDS = r"environment 0 is to be paid -\S+ at step 140 of its episode.*float32 cannot hold.*[Rr]epay sooner"
 pytestmark = [
     pytest.mark.filterwarnings("ignore::payback.InterestWarning", "ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning", "ignore:environment . was reset in mid-episode"),
@@ -32,15 +32,15 @@ def test_sb3():
     pytest.importorskip("stable_baselines3")
     from stable_baselines3.common.vec_env import DummyVecEnv
 
-    from payback.integrations.sb3 import ShapeVecReward
+    from payback.integrations.sb3 import ShapeVectorReward
 
-    env = ShapeVecReward(DummyVecEnv([lambda: Corridor(140)] * 2), "bonus", MATCH)
+    env = ShapeVectorReward(DummyVecEnv([lambda: Corridor(140)] * 2), "bonus", MATCH)
     env.reset()
     for _ in range(139):
         env.step(np.ones(2, int))
     with pytest.raises(OverflowError, match=WORDS):
         env.step(np.ones(2, int))
-    assert env.ledger.owed.tolist() == [0, 0], "a caller that goes on starts without debts"
+    assert env.owed.tolist() == [0, 0], "a caller that goes on starts without debts"
 
 
 def test_torchrl():
@@ -67,16 +67,16 @@ def test_every_matching_in_sb3(name):
     pytest.importorskip("stable_baselines3")
     from stable_baselines3.common.vec_env import DummyVecEnv
 
-    from payback.integrations.sb3 import ShapeVecReward
+    from payback.integrations.sb3 import ShapeVectorReward
 
-    env = ShapeVecReward(DummyVecEnv([lambda: Corridor(6)] * 2), lambda *t: np.full(2, HUGE), EVERY[name](np))
+    env = ShapeVectorReward(DummyVecEnv([lambda: Corridor(6)] * 2), lambda *t: np.full(2, HUGE), EVERY[name](np))
     env.reset()
 
     def play():
         for _ in range(6):
             assert np.isfinite(env.step(np.ones(2, int))[1]).all()
 
-    with pytest.raises(OverflowError, match=r"at step \d of its episode.*float32 cannot hold.*repay sooner"):
+    with pytest.raises(OverflowError, match=r"at step \d of its episode.*float32 cannot hold.*[Rr]epay sooner"):
         play()
 
 
@@ -95,5 +95,5 @@ def test_every_matching_in_torchrl(name):
 
     base = SerialEnv(2, lambda: GymWrapper(Corridor(6)))
     env = TransformedEnv(base, Compose(Huge(), ShapeReward(EVERY[name](torch), learner_gamma=0.5)))
-    with pytest.raises(OverflowError, match=r"at step \d of its episode.*float32 cannot hold.*repay sooner"):
+    with pytest.raises(OverflowError, match=r"at step \d of its episode.*float32 cannot hold.*[Rr]epay sooner"):
         env.rollout(8)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import payback
+from payback import ShapingWarning
 from payback.integrations.gymnasium import ShapeReward
-from payback.integrations.ledger import ShapingWarning
 
 GAMMA, ROOT = 0.9, Path(__file__).parents[2]
 MATCHES = {
@@ -115,9 +115,9 @@ def test_without_the_debt_in_sight_the_greedy_policy_changes():
 def make(observe_debt, continuous=False, envs=4):
     from stable_baselines3.common.vec_env import DummyVecEnv
 
-    from payback.integrations.sb3 import ShapeVecReward
+    from payback.integrations.sb3 import ShapeVectorReward
 
-    return ShapeVecReward(
+    return ShapeVectorReward(
         DummyVecEnv([lambda: Fork(continuous)] * envs), "bonus", MATCHES["after one"], observe_debt=observe_debt
     )
 
@@ -203,7 +203,7 @@ def test_sac(sb3, n_steps):
 def test_the_statement_is_the_same_everywhere():
     pytest.importorskip("stable_baselines3")
     import payback.integrations.sb3
-    from payback.integrations.sb3.stack import OFF_POLICY
+    from payback.integrations.sb3.check_shaping import OFF_POLICY
 
     def words(text):
         return re.sub(r"\s+", " ", text.replace("`", ""))

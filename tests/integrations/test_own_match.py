@@ -12,7 +12,7 @@ import payback
 from .own_match import Halves, halves
 
 GAMMA = 0.9
-pytestmark = pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning")
 
 
 def own() -> payback.Match:
@@ -47,7 +47,7 @@ def test_gymnasium_vector(walk, mode):
     assert paid[0].any()
 
 
-@pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.integrations.ledger.ShapingWarning")
+@pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.ShapingWarning")
 def test_gymnasium_reset_save_and_load(walk, tmp_path):
     from payback.integrations.gymnasium import ShapeReward
 
@@ -55,29 +55,29 @@ def test_gymnasium_reset_save_and_load(walk, tmp_path):
     env.reset(seed=1)
     for _ in range(3):
         env.step(0)
-    env.ledger.save(tmp_path / "state.npz")
-    owed = env.ledger.owed.copy()
+    env.save(tmp_path / "state.npz")
+    owed = env.owed.copy()
     assert owed.all()
     env.reset()
-    assert (env.ledger.drops, env.ledger.owed.tolist()) == (1, [0.0])
-    env.ledger.load(tmp_path / "state.npz")
-    assert type(env.ledger.state[1]) is Halves
-    np.testing.assert_array_equal(env.ledger.owed, owed)
+    assert (env.monitor.drops, env.owed.tolist()) == (1, [0.0])
+    env.load(tmp_path / "state.npz")
+    assert type(env.shaping_state.loans[1]) is Halves
+    np.testing.assert_array_equal(env.owed, owed)
 
 
-@pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.integrations.ledger.ShapingWarning")
+@pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.ShapingWarning")
 def test_sb3(walk):
     pytest.importorskip("stable_baselines3")
     from stable_baselines3.common.vec_env import DummyVecEnv
 
-    from payback.integrations.sb3 import ShapeVecReward
+    from payback.integrations.sb3 import ShapeVectorReward
 
     paid = []
     for transform in (own(), ours()):
-        env = ShapeVecReward(DummyVecEnv([walk] * 3), "novelty", transform)
+        env = ShapeVectorReward(DummyVecEnv([walk] * 3), "novelty", transform)
         env.seed(1)
         env.reset()
         paid.append(np.array([[i["shaped"] for i in env.step(np.zeros(3, int))[3]] for _ in range(40)]))
         env.reset()
-        assert not env.ledger.owed.any()
+        assert not env.owed.any()
     np.testing.assert_allclose(paid[0], paid[1], atol=1e-12)

@@ -55,10 +55,10 @@ def test_a_bonus_that_raises_at_an_end_and_overflow(config):
         for _ in range(6):
             step(shaping, runner, episode, ends=False)
             assert (episode.get_observations(-1) == 0).all()
-        if not shaping.intrinsic.raised:
+        if not shaping.bonus.raised:
             with pytest.raises(RuntimeError, match="no memory left"):
                 step(shaping, runner, episode, ends=True)
-            assert shaping.ledger.owed.tolist() == [0]
+            assert shaping.shaping_state.owed.tolist() == [0]
     step(shaping, runner, episode, ends=True)
     shaped = [info["shaped"] for info in episode.get_infos()[1:]]
     assert 0.5 ** np.arange(7) @ shaped == pytest.approx(0, abs=1e-12)
@@ -73,7 +73,7 @@ def test_a_bonus_that_raises_at_an_end_and_overflow(config):
 def test_a_network_without_episodic_memory_is_shared_by_the_environments_of_a_runner(config):
     from payback.bonuses.torch import RND
 
-    algorithm = config(payback.grm(GAMMA, 3), intrinsic=RND(learn_every=8)).build_algo()
+    algorithm = config(payback.grm(GAMMA, 3), bonus=RND(learn_every=8)).build_algo()
     algorithm.train()
     shaping = algorithm.env_runner._callbacks[0]
     assert len({id(shaping._bonuses.of(k)) for k in range(3)}) == 1

@@ -29,7 +29,7 @@ def test_another_gamma_is_refused(config):
 
 
 def test_a_gamma_said_by_hand_is_compared():
-    with pytest.raises(ValueError, match=r"gamma 0\.99, the loans are repaid with gamma 0\.9: they would not cancel"):
+    with pytest.raises(ValueError, match=r"gamma 0\.99.*gamma 0\.9"):
         ShapeReward("novelty", payback.grm(GAMMA, 3), learner_gamma=0.99)
 
 

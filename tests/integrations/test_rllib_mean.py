@@ -17,12 +17,17 @@ def config(walk):
     return configuration(walk)
 
 
+def count_and_mean(runner):
+    center = runner.shaping.shaping_state.loans[0]
+    return center.count, center.mean
+
+
 def test_remote_runners_share_the_mean(config, tmp_path):
     algorithm = config(payback.grm(GAMMA, 3), runners=2, log=()).build_algo()
     for _ in range(2):
         algorithm.train()
     centers = algorithm.env_runner_group.foreach_env_runner(
-        lambda runner: [runner.shaping.state[0].count, runner.shaping.state[0].mean, runner.num_envs],
+        lambda runner: [*count_and_mean(runner), runner.num_envs],
         local_env_runner=False,
     )
     assert len(centers) == 2
@@ -36,7 +41,7 @@ def test_remote_runners_share_the_mean(config, tmp_path):
     again = type(algorithm).from_checkpoint(path)
     again.train()
     counts = again.env_runner_group.foreach_env_runner(
-        lambda runner: int(runner.shaping.state[0].count), local_env_runner=False
+        lambda runner: int(runner.shaping.shaping_state.loans[0].count), local_env_runner=False
     )
     assert counts == [again.metrics.peek(("env_runners", "num_env_steps_sampled_lifetime"))] * 2
     again.stop()
@@ -46,7 +51,7 @@ def test_remote_runners_share_the_mean(config, tmp_path):
 def test_checkpoints_carry_the_mean(config, way, tmp_path):
     algorithm = config(payback.grm(GAMMA, 3), log=()).build_algo()
     algorithm.train()
-    before = centers_of(algorithm.env_runner.shaping.state)[0]
+    before = centers_of(algorithm.env_runner.shaping.shaping_state.loans)[0]
     assert before.mean > 0
     path = algorithm.save(str(tmp_path)).checkpoint.path
     if way == "restore":
@@ -57,7 +62,7 @@ def test_checkpoints_carry_the_mean(config, way, tmp_path):
     assert again.env_runner.shaping_means == [before]
     again.train()
     sampled = again.metrics.peek(("env_runners", "num_env_steps_sampled_lifetime"))
-    assert int(centers_of(again.env_runner.shaping.state)[0].count) == sampled > int(before.count)
+    assert int(centers_of(again.env_runner.shaping.shaping_state.loans)[0].count) == sampled > int(before.count)
     again.save(str(tmp_path / "again"))
     for one in (algorithm, again):
         one.stop()

@@ -53,9 +53,9 @@ def test_debts_survive_the_cutting_of_episodes(config, transform, on_truncation)
     assert cut > 5
     assert limits > 3
     count = sum(len(chunk) for chunks in Log.chunks.values() for chunk in chunks)
-    for center in centers_of(algorithm.env_runner.shaping.state):
+    for center in centers_of(algorithm.env_runner.shaping.shaping_state.loans):
         assert int(center.count) == count
-    assert algorithm.env_runner.shaping.drops == 0
+    assert algorithm.env_runner.shaping.monitor.drops == 0
     algorithm.stop()
 
 
@@ -82,8 +82,8 @@ def test_evaluation_is_not_shaped(config):
 
 @pytest.mark.parametrize("runners", [0, 2])
 def test_it_records_what_it_paid(config, runners, tmp_path):
-    from payback.auditing.log_file import audit_file
-    from payback.auditing.parts import parts_of
+    from payback import audit_file
+    from payback.auditing.read import parts_of
 
     folder = tmp_path / "log"
     algorithm = config(payback.grm(GAMMA, 3), runners=runners, log=(), record=str(folder)).build_algo()

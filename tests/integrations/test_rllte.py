@@ -108,7 +108,7 @@ def test_adapted_rewards_are_causal(envs, module):
 @pytest.mark.parametrize("transform", [payback.grm(GAMMA, 3), halves(np, GAMMA)], ids=["grm", "a user's own"])
 @pytest.mark.parametrize("on_truncation", ["settle", "carry"])
 def test_every_episode_keeps_the_law_over_rollouts(envs, on_truncation, transform):
-    shaping = ShapeRollouts(RND(envs), transform, on_truncation)
+    shaping = ShapeRollouts(RND(envs), transform, on_truncation=on_truncation)
     rollouts = [(samples, shaping.shape(samples)) for samples in map(rollout, range(6))]
     ended = torch.cat([samples["terminateds"] + samples["truncateds"] > 0 for samples, _ in rollouts])
     shaped, terminated, truncated, F = (torch.cat(column) for column in zip(*(r for _, r in rollouts), strict=True))
@@ -143,20 +143,21 @@ def test_autoreset_rows_pay_and_count_nothing(envs):
     assert (F[~valid] == 0).all()
     assert torch.isfinite(F).all()
     assert (F[valid] > 0).all()
-    assert int(shaping.ledger.state[0].count) == int(valid.sum())
+    assert int(shaping.shaping_state.loans[0].count) == int(valid.sum())
     assert torch.isfinite(shaping.shape(rollout(5)).shaped).all(), "the module must not have learned from those rows"
 
 
 def test_it_records_what_it_paid(envs, tmp_path):
-    from payback.auditing.log_file import audit_file
+    from payback import audit_file
 
     for on_truncation in ("settle", "carry"):
-        shaping = ShapeRollouts(RND(envs), payback.grm(GAMMA, 3), on_truncation, record=tmp_path / on_truncation)
+        options = {"on_truncation": on_truncation, "record": tmp_path / on_truncation}
+        shaping = ShapeRollouts(RND(envs), payback.grm(GAMMA, 3), **options)
         ended = 0
         for samples in map(rollout, range(4)):
             shaping.shape(samples)
             ended += int(samples["terminateds"].sum() + samples["truncateds"].sum() * (on_truncation == "settle"))
-        shaping.ledger.close()
+        shaping.monitor.close()
         found = audit_file(tmp_path / on_truncation)
         assert found.ok
         assert (found.rows, len(found.episodes.leak)) == (4 * T * B, ended)
@@ -172,7 +173,7 @@ def test_a_settlement_that_float32_cannot_hold_raises(envs):
     samples["terminateds"][-1] = 1
     with pytest.raises(OverflowError, match=rf"at step {4 * T} of its episode.*float32 cannot hold"):
         shaping.shape(samples)
-    assert shaping.ledger.owed.tolist() == [0] * B
+    assert shaping.shaping_state.owed.tolist() == [0] * B
 
 
 def test_a_module_that_raises_leaves_no_debt_to_the_next_episode(envs, monkeypatch):
@@ -180,7 +181,7 @@ def test_a_module_that_raises_leaves_no_debt_to_the_next_episode(envs, monkeypat
     samples = rollout(0)
     samples["terminateds"][-4:], samples["truncateds"][-4:] = 0, 0
     shaping.shape(samples)
-    assert (shaping.ledger.owed != 0).all()
+    assert (shaping.shaping_state.owed != 0).all()
     broken = rollout(1)
     for key in ("terminateds", "truncateds"):
         broken[key][:] = 0
@@ -189,7 +190,7 @@ def test_a_module_that_raises_leaves_no_debt_to_the_next_episode(envs, monkeypat
     monkeypatch.setattr(shaping.module, "compute", lambda *args, **kwargs: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         shaping.shape(broken)
-    assert (shaping.ledger.owed != 0).tolist() == [True, False, True], "the episode that went on still owes"
+    assert (shaping.shaping_state.owed != 0).tolist() == [True, False, True], "the episode that went on still owes"
     monkeypatch.setattr(shaping.module, "compute", compute)
 
 

@@ -42,7 +42,7 @@ def test_its_own_rnd_is_shaped_and_logged_as_it_was():
     torch.testing.assert_close(stored, reward + paid)  # once
     assert F.std() > 0
     assert (paid - F).abs().max() > 0.01
-    assert alg.broken == 0
+    assert alg.monitor.broken == 0
 
 
 def test_the_page_trains():
@@ -72,10 +72,10 @@ def test_an_episodic_bonus_is_told_of_every_end():
             self.ends.append(where.copy())
             super().reset(where)
 
-    trained = runner(Random(3), {**shaped(payback.grm(GAMMA, 3)), "class_name": Kept, "intrinsic": Told()}, 30)
+    trained = runner(Random(3), {**shaped(payback.grm(GAMMA, 3)), "class_name": Kept, "bonus": Told()}, 30)
     with redirect_stdout(StringIO()):
         trained.learn(1)
-    bonus = trained.alg.intrinsic
+    bonus = trained.alg.bonus
     dones = np.stack([np.array(row[1]) for row in trained.alg.kept]).astype(bool)
     np.testing.assert_array_equal(np.stack(bonus.ends), dones[dones.any(axis=1)])
     np.testing.assert_array_equal(np.stack(bonus.valid), ~dones)
@@ -87,17 +87,18 @@ class Actions:
     shape = (1,)
 
 
-READY = {make.__name__: make for make in (Count, EpisodicCount, Recency, SimHash, RND, NovelD)}
-READY |= {make.__name__: lambda make=make: make(Actions()) for make in (ICM, RIDE, E3B, Disagreement)}
+READY = {make.__name__: make for make in (Count, EpisodicCount, Recency, SimHash)}
+READY |= {make.__name__: lambda make=make: make(warmup=30) for make in (RND, NovelD)}
+READY |= {make.__name__: lambda make=make: make(Actions(), warmup=30) for make in (ICM, RIDE, E3B, Disagreement)}
 
 
 @pytest.mark.parametrize("name", READY)
 def test_every_ready_bonus_reads_its_tensordicts(name):
     """Without view=, and past call 32, at which networks learn, although rsl_rl collects in inference mode."""
-    intrinsic = READY[name]()
-    trained = runner(Random(3), {**shaped(payback.grm(GAMMA, 3)), "class_name": Kept, "intrinsic": intrinsic}, 40)
+    bonus = READY[name]()
+    trained = runner(Random(3), {**shaped(payback.grm(GAMMA, 3)), "class_name": Kept, "bonus": bonus}, 40)
     with redirect_stdout(StringIO()):
         trained.learn(1)
     F = torch.stack([row[3] for row in trained.alg.kept])
     assert F.std() > 0
-    assert trained.alg.broken == 0
+    assert trained.alg.monitor.broken == 0

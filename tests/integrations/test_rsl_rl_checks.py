@@ -14,7 +14,7 @@ pytest.importorskip("rsl_rl.runners", reason="make test-hosts", exc_type=ImportE
 import torch
 
 import payback
-from payback.integrations.ledger import ShapingWarning
+from payback import ShapingWarning
 
 from .own_match import forgets_the_end
 from .rsl_rl_lanes import GAMMA, IGNORED_WARNINGS, B, Random, example, runner, shaped
@@ -32,7 +32,7 @@ def test_the_class_is_found_by_its_name_and_a_match_of_ones_own_is_watched():
     trained = runner(Random(4), {**shaped(wrong), "class_name": "payback.integrations.rsl_rl:ShapedPPO"}, 30)
     with redirect_stdout(StringIO()), pytest.warns(ShapingWarning, match="did not cancel"):
         trained.learn(1)
-    assert trained.alg.broken > 5
+    assert trained.alg.monitor.broken > 5
 
 
 class Endless(example.Lanes):
@@ -45,11 +45,12 @@ class Endless(example.Lanes):
         return obs, reward, torch.full_like(dones, self.ends), {}
 
 
+@pytest.mark.filterwarnings("ignore:. of . finished episodes did not cancel:payback.ShapingWarning")
 @pytest.mark.parametrize("settles", [True, False])
 def test_a_debt_that_is_left_late_in_a_long_episode_is_not_hidden_by_the_discount(settles):
     """γ^t of the last step is 0 in float64: the end is judged from the debt before it."""
     match = payback.grm(GAMMA, 30, center=False)
-    algorithm = {**shaped(match if settles else forgets_the_end(match)), "intrinsic": lambda *t: torch.ones(B)}
+    algorithm = {**shaped(match if settles else forgets_the_end(match)), "bonus": lambda *t: torch.ones(B)}
     env, length = Endless(B), 2000
     alg = runner(env, algorithm, 2 * length).alg
     obs = env.get_observations()
@@ -59,14 +60,14 @@ def test_a_debt_that_is_left_late_in_a_long_episode_is_not_hidden_by_the_discoun
             alg.act(obs)
             obs, *rest = env.step(torch.ones(B, 1))
             alg.process_env_step(obs, *rest)
-    assert int(alg._wrong.sum()) == (0 if settles else 2 * B)
+    assert alg.monitor.broken == (0 if settles else 2 * B)
 
 
 @pytest.mark.parametrize(
     ("error", "sentence", "options"),
     [
         (ValueError, "gamma 0.9, the loans are repaid with gamma 0.99", {"transform": payback.grm(0.99, 3)}),
-        (ValueError, "needs one bonus", {"intrinsic": None}),
+        (ValueError, "needs one bonus", {"bonus": None}),
         (ValueError, "'carry' is refused", {"transform": payback.pbim(GAMMA), "on_truncation": "carry"}),
         (TypeError, "must be a RewardTransform", {"transform": 3}),
     ],
@@ -86,6 +87,6 @@ def test_a_wrong_configuration_is_one_sentence(error, sentence, options):
     ],
 )
 def test_a_wrong_bonus_is_one_sentence(error, sentence, bonus):
-    trained = runner(example.Lanes(B), {**shaped(payback.grm(GAMMA, 3, center=False)), "intrinsic": bonus})
+    trained = runner(example.Lanes(B), {**shaped(payback.grm(GAMMA, 3, center=False)), "bonus": bonus})
     with redirect_stdout(StringIO()), pytest.raises(error, match=sentence):
         trained.learn(1)

@@ -15,8 +15,8 @@ pytest.importorskip("rsl_rl.runners", reason="make test-hosts", exc_type=ImportE
 import torch
 
 import payback
-from payback.auditing.log_file import audit_file
-from payback.integrations.ledger import Ledger
+from payback import audit_file
+from payback.ledger import make
 
 from .rsl_rl_lanes import GAMMA, IGNORED_WARNINGS, Kept, Random, runner, shaped
 
@@ -31,21 +31,21 @@ def test_it_pays_what_the_ledger_pays(delay, center, on_truncation):
         trained.learn(2)
     rows = (np.array(torch.stack(column)) for column in zip(*trained.alg.kept, strict=True))
     reward, dones, limit, F, paid, owed, stored, values = rows
-    ledger = Ledger(transform, 4, learner_gamma=GAMMA)
+    ledger = make(transform)
+    state = ledger.init(np.zeros(4))
     for t in range(len(F)):
-        ends = dones[t].astype(bool)
-        debt = ledger.owed
-        expected = ledger.step(F[t].astype(float), ends, None)
+        ends, debt = dones[t].astype(bool), state.owed
+        state, step = ledger.step(state, F[t].astype(float), ends, np.zeros_like(ends))
         # What rsl_rl's V(s_t) charges again at a carried time-out is given back.
-        expected += GAMMA * debt * limit[t] * (on_truncation == "carry")
+        expected = step.shaped + GAMMA * debt * limit[t] * (on_truncation == "carry")
         np.testing.assert_allclose(paid[t], expected, rtol=1e-5, atol=1e-6)
-        np.testing.assert_allclose(owed[t], ledger.owed, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(owed[t], state.owed, rtol=1e-5, atol=1e-6)
     assert limit.sum() > 5
     assert (dones.astype(bool) & ~limit).sum() > 10
     assert (F[dones.astype(bool)] == 0).all()
     bootstrap = GAMMA * values * limit * (on_truncation == "carry")
     np.testing.assert_allclose(stored, reward + paid + bootstrap, rtol=1e-4, atol=1e-5)
-    assert trained.alg.broken == 0
+    assert trained.alg.monitor.broken == 0
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.float16, torch.float64])
@@ -57,7 +57,7 @@ def test_what_is_paid_is_the_sum_whatever_the_rewards_dtype(dtype):
             obs, _, *rest = super().step(actions)
             return obs, torch.ones(self.num_envs, dtype=dtype), *rest
 
-    bonus = {"intrinsic": lambda obs, a, n, e: torch.full((4,), 0.3)}
+    bonus = {"bonus": lambda obs, a, n, e: torch.full((4,), 0.3)}
     match = payback.match_at_end(GAMMA)
     trained = runner(Cast(4), {**shaped(match), **bonus, "class_name": Kept}, 30)
     with redirect_stdout(StringIO()):
@@ -65,7 +65,7 @@ def test_what_is_paid_is_the_sum_whatever_the_rewards_dtype(dtype):
     paid, stored = (np.array(torch.stack([row[k].double() for row in trained.alg.kept])) for k in (4, 6))
     np.testing.assert_allclose(stored, 1 + paid, rtol=1e-6)
     assert np.isclose(paid, 0.3, rtol=1e-6).sum() > 30
-    assert trained.alg.broken == 0
+    assert trained.alg.monitor.broken == 0
 
 
 @pytest.mark.parametrize("on_truncation", ["settle", "carry"])
@@ -75,7 +75,7 @@ def test_it_records_what_it_paid(tmp_path, on_truncation):
     trained = runner(Random(4), algorithm, 50)
     with redirect_stdout(StringIO()):
         trained.learn(2)
-    trained.alg.log.close()
+    trained.alg.monitor.close()
     found = audit_file(tmp_path / "log")
     assert found.ok
     assert found.rows == 4 * 100
@@ -89,6 +89,6 @@ def test_a_checkpoint_keeps_the_mean_and_drops_the_debts(tmp_path):
         first.learn(1)
     torch.save({**first.alg.save(), "iter": 1, "infos": None}, tmp_path / "model.pt")
     second.load(str(tmp_path / "model.pt"))
-    assert float(second.alg.loans[0].mean) == float(first.alg.loans[0].mean) != 0
-    assert payback.owed(second.alg.transform, second.alg.loans).tolist() == [0.0] * 4
-    assert payback.owed(first.alg.transform, first.alg.loans).abs().sum() > 0
+    assert float(second.alg.debts.loans[0].mean) == float(first.alg.debts.loans[0].mean) != 0
+    assert second.alg.debts.owed.tolist() == [0.0] * 4
+    assert first.alg.debts.owed.abs().sum() > 0

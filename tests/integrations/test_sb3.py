@@ -15,9 +15,9 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecEnvWrapper, VecNormalize
 
 import payback
-from payback.integrations.gymnasium import ShapeVectorReward
-from payback.integrations.ledger import ShapingWarning
-from payback.integrations.sb3 import CheckShaping, ShapeVecReward, load_model, save_model
+from payback import ShapingWarning
+from payback.integrations import gymnasium
+from payback.integrations.sb3 import CheckShaping, ShapeVectorReward, load_model, save_model
 
 GAMMA = 0.99
 EXAMPLE = Path(__file__).parents[2] / "examples" / "sb3_ppo_minigrid.py"
@@ -32,7 +32,7 @@ SIX = {
 pytestmark = [
     pytest.mark.usefixtures("one_thread"),
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
-    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
+    pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
@@ -103,7 +103,7 @@ def test_every_scheme_keeps_the_law_in_training(name):
 
 def shaped_walks(walk, distance, transform=None, hazard=0.2, envs=3, **options):
     env = make_vec_env(lambda: walk(hazard), n_envs=envs, seed=5)
-    return ShapeVecReward(env, distance, transform or payback.grm(GAMMA, 3), **options)
+    return ShapeVectorReward(env, distance, transform or payback.grm(GAMMA, 3), **options)
 
 
 @pytest.mark.parametrize("on_truncation", ["settle", "carry"])
@@ -111,7 +111,7 @@ def test_it_pays_what_the_gymnasium_wrapper_pays(walk, distance, on_truncation):
     options = {"on_truncation": on_truncation, "observe_debt": True}
     ours = shaped_walks(walk, distance, **options)
     theirs = SyncVectorEnv([walk] * 3, autoreset_mode=AutoresetMode.SAME_STEP)
-    theirs = ShapeVectorReward(theirs, distance, payback.grm(GAMMA, 3), **options)
+    theirs = gymnasium.ShapeVectorReward(theirs, distance, payback.grm(GAMMA, 3), **options)
     np.testing.assert_allclose(ours.reset(), theirs.reset(seed=5)[0])
     chance, cut = np.random.default_rng(0), 0
     for _ in range(100):
@@ -179,10 +179,10 @@ class TestCheckShaping:
 
     def test_normalisation_of_observations_or_inside_is_fine(self, walk, distance):
         self.learn(VecNormalize(shaped_walks(walk, distance), norm_reward=False), CheckShaping())
-        inside = ShapeVecReward(VecNormalize(make_vec_env(walk, n_envs=3)), distance, SIX["grm-1"])
+        inside = ShapeVectorReward(VecNormalize(make_vec_env(walk, n_envs=3)), distance, SIX["grm-1"])
         self.learn(inside, CheckShaping())
-        assert inside.ledger.watch.finished > 0
-        assert inside.ledger.watch.broken == 0
+        assert inside.monitor.finished > 0
+        assert inside.monitor.broken == 0
 
     def test_a_wrapper_outside_that_changes_rewards_is_refused(self, walk, distance):
         class Halve(VecEnvWrapper):
@@ -201,24 +201,24 @@ class TestCheckShaping:
         assert len([w for w in said if "a wrapper outside" in str(w.message)]) == 1
 
     def test_no_wrapper_is_refused(self, walk):
-        with pytest.raises(ValueError, match="no ShapeVecReward"):
+        with pytest.raises(ValueError, match="no ShapeVectorReward"):
             self.learn(make_vec_env(walk, n_envs=3), CheckShaping())
 
 
-@pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.integrations.ledger.ShapingWarning")
+@pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.ShapingWarning")
 def test_the_shaping_state_travels_with_the_model(walk, distance, tmp_path):
     env = shaped_walks(walk, distance)
     model = PPO("MlpPolicy", env, gamma=GAMMA, n_steps=32, batch_size=96, n_epochs=1).learn(96)
     save_model(model, tmp_path / "model")
-    before = env.ledger.state
+    before = env.shaping_state.loans
     fresh = shaped_walks(walk, distance)
     again = load_model(PPO, tmp_path / "model", fresh)
-    assert fresh.ledger.state[0] == before[0]
-    np.testing.assert_array_equal(fresh.ledger.owed, env.ledger.owed)
-    assert np.any(fresh.ledger.owed != 0)
+    assert fresh.shaping_state.loans[0] == before[0]
+    np.testing.assert_array_equal(fresh.owed, env.owed)
+    assert np.any(fresh.owed != 0)
     again.learn(96, reset_num_timesteps=False)
-    assert int(fresh.ledger.state[0].count) == 2 * 96
-    assert fresh.ledger.drops > 0
+    assert int(fresh.shaping_state.loans[0].count) == 2 * 96
+    assert fresh.monitor.drops > 0
     model.save(tmp_path / "plain")
     with pytest.raises(ValueError, match="without a shaping state"):
         load_model(PPO, tmp_path / "plain", shaped_walks(walk, distance))

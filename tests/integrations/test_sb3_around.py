@@ -13,9 +13,9 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecFrameStack, VecMonitor, VecNormalize
 
 import payback
+from payback import ShapingWarning
 from payback.integrations.gymnasium import ShapeReward
-from payback.integrations.ledger import ShapingWarning
-from payback.integrations.sb3 import CheckShaping, ShapeVecReward
+from payback.integrations.sb3 import CheckShaping, ShapeVectorReward
 
 from .corridor import Corridor
 
@@ -24,7 +24,7 @@ GRM = payback.grm(GAMMA, 3)
 
 
 def shaped(**options):
-    return ShapeVecReward(DummyVecEnv([lambda n=n: Corridor(n) for n in (5, 7)]), "bonus", GRM, **options)
+    return ShapeVectorReward(DummyVecEnv([lambda n=n: Corridor(n) for n in (5, 7)]), "bonus", GRM, **options)
 
 
 def shaped_alone():
@@ -128,5 +128,5 @@ def test_right_stacks_are_silent(wrap):
 
 
 def test_a_carried_truncation_is_silent(walk):
-    env = ShapeVecReward(DummyVecEnv([lambda: walk(0.02)] * 2), "novelty", GRM, on_truncation="carry")
+    env = ShapeVectorReward(DummyVecEnv([lambda: walk(0.02)] * 2), "novelty", GRM, on_truncation="carry")
     assert trained(env, CheckShaping()) == [], "SB3 adds the bootstrapped value to the last reward after the callback"

@@ -15,9 +15,8 @@ from stable_baselines3.common.logger import configure
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecNormalize
 
 import payback
-from payback.auditing.log_file import audit_file
-from payback.integrations.ledger import ShapingWarning
-from payback.integrations.sb3 import CheckShaping, ShapeVecReward, Unshaped, load_model, save_model
+from payback import ShapingWarning, audit_file
+from payback.integrations.sb3 import CheckShaping, ShapeVectorReward, Unshaped, load_model, save_model
 
 from .corridor import Corridor
 
@@ -36,7 +35,7 @@ def walks(walk):
 
 
 def shaped(venv, **options):
-    return ShapeVecReward(venv, "novelty", GRM, **options)
+    return ShapeVectorReward(venv, "novelty", GRM, **options)
 
 
 def ppo(env, **options):
@@ -92,7 +91,7 @@ class TestEvaluation:
 
 class TestTheMean:
     def mean(self, env):
-        return env.ledger.state[0]
+        return env.shaping_state.loans[0]
 
     @pytest.mark.parametrize("envs", [2, 3])
     @pytest.mark.parametrize("way", ["save", "checkpoint", "save_model"])
@@ -127,13 +126,13 @@ class TestTheMean:
     def test_a_mean_of_another_transform_is_not_taken(self, walks, tmp_path):
         ppo(shaped(walks())).learn(32, callback=CheckShaping()).save(tmp_path / "model.zip")
         other = payback.chain(payback.scale_by_rms(), payback.center(), payback.match_after(GAMMA, 2))
-        again = PPO.load(tmp_path / "model.zip", env=ShapeVecReward(walks(), "novelty", other))
+        again = PPO.load(tmp_path / "model.zip", env=ShapeVectorReward(walks(), "novelty", other))
         with pytest.warns(ShapingWarning, match="starts anew"):
             again.learn(32, callback=CheckShaping())
-        longer = ShapeVecReward(walks(), "novelty", payback.grm(GAMMA, 9))
+        longer = ShapeVectorReward(walks(), "novelty", payback.grm(GAMMA, 9))
         again = PPO.load(tmp_path / "model.zip", env=longer)
         again.learn(32, callback=CheckShaping())
-        assert longer.ledger.state[0].count == 64, "F̄ is the bonus's: another delay keeps it"
+        assert longer.shaping_state.loans[0].count == 64, "F̄ is the bonus's: another delay keeps it"
 
 
 def test_the_logger_gets_the_shapings_figures(walks, tmp_path):
@@ -150,26 +149,26 @@ def test_the_logger_gets_the_shapings_figures(walks, tmp_path):
         assert 0 <= float(row["shaping/residual"]) < 1e-5
         assert float(row["shaping/drops"]) == 0
     env = model.get_env()
-    assert float(rows[-1]["shaping/mean"]) == pytest.approx(float(env.ledger.state[0].mean), rel=1e-3)
+    assert float(rows[-1]["shaping/mean"]) == pytest.approx(float(env.shaping_state.loans[0].mean), rel=1e-3)
     assert float(rows[0]["shaping/shaped"]) != float(rows[0]["shaping/intrinsic"])
 
 
 def test_training_twice_in_a_row(walks, tmp_path):
     env = shaped(walks(), record=tmp_path / "log")
     model, check = ppo(env), CheckShaping()
-    with pytest.warns(ShapingWarning, match=r"mid-episode.*A second learn\(\) of SB3 resets too, once") as said:
+    with pytest.warns(ShapingWarning, match=r"mid-episode.*A second learn\(\) of SB3 also resets") as said:
         _ = [model.learn(32, callback=check) for _ in range(3)]
     assert len([w for w in said if "mid-episode" in str(w.message)]) == 1
-    assert 0 < env.ledger.drops <= 4
-    drops = env.ledger.drops
+    assert 0 < env.monitor.drops <= 4
+    drops = env.monitor.drops
     model.learn(32, callback=check, reset_num_timesteps=False)
-    assert env.ledger.drops == drops, "without a reset nothing is dropped"
-    assert env.ledger.state[0].count == 128
+    assert env.monitor.drops == drops, "without a reset nothing is dropped"
+    assert env.shaping_state.loans[0].count == 128
     env.close()
     found = audit_file(tmp_path / "log")
     assert found.ok
     assert found.rows == 128
-    assert env.ledger.watch.finished == len(found.episodes.leak)
+    assert env.monitor.finished == len(found.episodes.leak)
 
 
 class Halve(VecEnvWrapper):
@@ -225,7 +224,7 @@ class Cast(VecEnvWrapper):
 def test_what_is_paid_is_the_sum_whatever_the_rewards_dtype(dtype):
     """SubprocVecEnv stacks Python integers to int64, in which loans of 0.3 would be 0."""
     venv = Cast(DummyVecEnv([lambda: Corridor(5)] * 2), dtype)
-    env = ShapeVecReward(venv, lambda *t: np.full(2, 0.3), payback.match_at_end(GAMMA), learner_gamma=GAMMA)
+    env = ShapeVectorReward(venv, lambda *t: np.full(2, 0.3), payback.match_at_end(GAMMA), learner_gamma=GAMMA)
     env.reset()
     rows = [env.step(np.ones(2, int)) for _ in range(5)]
     paid = np.array([row[1] for row in rows])
@@ -237,7 +236,7 @@ def test_what_is_paid_is_the_sum_whatever_the_rewards_dtype(dtype):
 
 def test_the_learner_is_given_the_sum_of_integer_rewards():
     venv = Cast(DummyVecEnv([lambda: Corridor(4)] * 2), np.int64)
-    env = ShapeVecReward(venv, lambda *t: np.full(2, 0.3), payback.match_at_end(GAMMA))
+    env = ShapeVectorReward(venv, lambda *t: np.full(2, 0.3), payback.match_at_end(GAMMA))
     model = ppo(env)
     model.learn(model.n_steps * 2, callback=CheckShaping())
     paid = model.rollout_buffer.rewards[:4]
@@ -248,7 +247,7 @@ def test_the_learner_is_given_the_sum_of_integer_rewards():
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_a_bonus_of_half_precision_is_lent_as_the_number_it_holds(dtype):
     bonus = torch.full((2,), 0.1, dtype=dtype, requires_grad=True)
-    env = ShapeVecReward(
+    env = ShapeVectorReward(
         DummyVecEnv([lambda: Corridor(3)] * 2), lambda *t: bonus * 1, payback.match_at_end(GAMMA), learner_gamma=GAMMA
     )
     env.reset()

@@ -18,7 +18,7 @@ with warnings.catch_warnings():  # TorchRL deprecates parts of itself while it i
     from torchrl.collectors import Collector
 
 import payback
-from payback.integrations.ledger import ShapingWarning
+from payback import ShapingWarning
 from payback.integrations.torchrl import ShapeReward
 
 from .own_match import halves
@@ -35,7 +35,7 @@ TRANSFORMS = {
 pytestmark = [
     pytest.mark.usefixtures("one_thread"),
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
-    pytest.mark.filterwarnings("ignore:a truncated episode:payback.integrations.ledger.ShapingWarning"),
+    pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore:A lambda function was passed to ParallelEnv"),
@@ -85,7 +85,7 @@ def assert_law(batches, least):
 
 @pytest.mark.parametrize("batched", [None, SerialEnv])
 @pytest.mark.parametrize("name", TRANSFORMS)
-@pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.integrations.ledger.ShapingWarning")
+@pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.ShapingWarning")
 def test_specs_and_law(walks, batched, name):
     env = walks(TRANSFORMS[name], batched)
     check_env_specs(env)
@@ -98,7 +98,7 @@ def test_specs_and_law(walks, batched, name):
     assert env.transform[-1].drops == dropped
 
 
-@pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.integrations.ledger.ShapingWarning")
+@pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.ShapingWarning")
 def test_carry_leaves_the_debt_to_the_bootstrap(walks):
     env = walks(TRANSFORMS["grm-3"], on_truncation="carry")
     check_env_specs(env)
@@ -155,7 +155,7 @@ def test_parallel_workers_pay_what_serial_ones_pay(walks):
     assert_law(rollouts[1:], least=5)
 
 
-@pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.integrations.ledger.ShapingWarning")
+@pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.ShapingWarning")
 def test_a_reset_in_mid_episode_is_counted(walks):
     env = walks(TRANSFORMS["grm-3"], hazard=0.0)
     partial = env.rollout(3)[..., -1]["next"]

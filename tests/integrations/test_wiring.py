@@ -9,8 +9,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import NormalizeReward, OrderEnforcing, TimeLimit, TransformReward
 
 import payback
+from payback import ShapingWarning
 from payback.integrations.gymnasium import ShapeReward, ShapeVectorReward, check_wiring
-from payback.integrations.ledger import ShapingWarning
 
 from .corridor import Corridor
 
@@ -41,7 +41,7 @@ def quiet(env):
 def test_right_stacks_pass_and_are_left_as_they_were():
     env = OrderEnforcing(shaped())
     assert quiet(env) == 4
-    assert (env.env.ledger.drops, env.env.ledger.steps, env.env.ledger.owed.tolist()) == (0, 0, [0.0])
+    assert (env.env.monitor.drops, env.env.monitor.steps, env.env.owed.tolist()) == (0, 0, [0.0])
     for mode in AutoresetMode:
         envs = SyncVectorEnv([lambda n=n: TimeLimit(Corridor(n), 5) for n in (3, 9)], autoreset_mode=mode)
         assert quiet(ShapeVectorReward(envs, "bonus", MATCH)) >= 4
@@ -57,7 +57,7 @@ def test_right_stacks_pass_and_are_left_as_they_were():
     ],
 )
 def test_what_breaks_the_law_outside_is_named(wrap, words):
-    with pytest.raises(payback.LawBroken, match=words):
+    with pytest.raises(payback.InvarianceError, match=words):
         check_wiring(wrap(shaped()))
 
 

@@ -1,4 +1,4 @@
-"""The command line of the lab: `payback-lab run | report | list | prior-work | docs`."""
+"""The command line of the lab: `payback-lab reproduce | run | report | list | prior-work | docs`."""
 
 import contextlib
 import io
@@ -14,6 +14,7 @@ import tyro
 from rich.console import Console
 from tyro.conf import OmitSubcommandPrefixes, arg, subcommand
 
+from payback_lab.reproduce import ReproduceCommand
 from payback_lab.running.request import Request
 from payback_lab.user_error import UserError
 
@@ -72,14 +73,15 @@ class DocsCommand:
 
 
 Command = (
-    Annotated[Request, subcommand("run")]
+    Annotated[ReproduceCommand, subcommand("reproduce")]
+    | Annotated[Request, subcommand("run")]
     | Annotated[ReportCommand, subcommand("report")]
     | Annotated[ListCommand, subcommand("list")]
     | Annotated[PriorWorkCommand, subcommand("prior-work")]
     | Annotated[DocsCommand, subcommand("docs")]
 )
-Commands = Request | ReportCommand | ListCommand | PriorWorkCommand | DocsCommand
-NAMES = ("run", "report", "list", "prior-work", "docs")
+Commands = ReproduceCommand | Request | ReportCommand | ListCommand | PriorWorkCommand | DocsCommand
+NAMES = ("reproduce", "run", "report", "list", "prior-work", "docs")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -106,9 +108,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parse(arguments: Sequence[str]) -> Commands:
     """Parse the arguments; raise a `UserError` of one sentence if they cannot be understood."""
-    said = io.StringIO()
+    errors = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(errors):
             return tyro.cli(
                 Command,  # pyright: ignore[reportArgumentType]
                 prog="payback-lab",
@@ -119,7 +121,7 @@ def parse(arguments: Sequence[str]) -> Commands:
     except SystemExit as leaving:
         if leaving.code in (0, None):
             raise
-        raise UserError(_one_sentence(said.getvalue(), arguments)) from None
+        raise UserError(_one_sentence(errors.getvalue(), arguments)) from None
 
 
 def _one_sentence(boxed: str, arguments: Sequence[str]) -> str:
@@ -137,6 +139,10 @@ def _one_sentence(boxed: str, arguments: Sequence[str]) -> str:
 def _do(command: Commands, console: Console) -> int:
     # Imported only where needed, so that --help and errors in the arguments answer at once.
     match command:
+        case ReproduceCommand():
+            from payback_lab.reproduce import reproduce
+
+            return reproduce(command, console)
         case Request():
             from payback_lab.running.run import run
 
@@ -148,9 +154,9 @@ def _do(command: Commands, console: Console) -> int:
                 return decide_again(command.summaries, console)
             return report(command.out, command.summaries, command.save_summaries, console, command.into)
         case ListCommand():
-            from payback_lab.running import overview
+            from payback_lab.running.run import overview
 
-            overview.show(command.out, command.summaries, console)
+            overview(command.out, command.summaries, console)
             return 0
         case PriorWorkCommand():
             return _decide_prior_work(command, console)
@@ -162,7 +168,7 @@ def _do(command: Commands, console: Console) -> int:
 
 def _decide_prior_work(command: PriorWorkCommand, console: Console) -> int:
     """Decide the table of prior methods."""
-    from payback_lab.prior_work import command as prior_work
+    from payback_lab.prior_work import summary as prior_work
 
     try:
         summaries = command.summaries if command.save_summaries else None
@@ -172,10 +178,15 @@ def _decide_prior_work(command: PriorWorkCommand, console: Console) -> int:
 
 
 def _report_outcome(outcome: "Outcome", out: Path, console: Console) -> int:
-    """Print what the runs resulted in, the errors last, because the end of the output is what is read."""
+    """Print where the runs are, or which tasks failed and why."""
     if not outcome.failed:
         console.print(f"All runs are in {out}; next: payback-lab report --out {out}", markup=False, highlight=False)
         return 0
+    return print_failures(outcome)
+
+
+def print_failures(outcome: "Outcome") -> int:
+    """Print which tasks failed and why; return the exit status 1."""
     for event in outcome.failed:
         error = event.text.strip()
         print(f"\n{event.task.name} failed: {error.splitlines()[-1]}", file=sys.stderr)

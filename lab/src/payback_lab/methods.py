@@ -24,6 +24,14 @@ The arena also runs rivals that are more than a transform, each described in `le
     phased             F at first, grm-30 in the end
     adops, adopes      F changed where it would change which action is preferred
     eipo, hepo         two policies and a multiplier
+
+and methods that pay the bonus as a second advantage (`learners/arena/advantage_side.py`):
+
+    grm-adv-D-L        GRM's signal with delay D and λ_I = L, such as grm-adv-300-0.99, with a second critic
+    two-critics-L      the raw bonus with a critic of its own, discount γλ_I
+
+each with any of these endings, in this order: -flat (grm-adv without fading near an end), -lone (grm-adv without the
+second critic), -centred (two-critics of F − F̄), -back (taken back: 0 from seven eighths of training on).
 """
 
 import re
@@ -81,6 +89,9 @@ OTHERS: tuple[str, ...] = ("grm-3", "grm-30", "grm-100", "even-10", "geometric-0
 RIVALS: tuple[str, ...] = ("pies", "phased", "adops", "adopes", "eipo", "hepo")
 """What the arena runs beside the schemes."""
 
+ADVANTAGE_SIDE: tuple[str, ...] = ("grm-adv", "two-critics")
+"""The kinds of methods that pay the bonus as a second advantage."""
+
 PHASED = "grm-30"
 """The scheme that phased-in repayment ends in."""
 
@@ -94,6 +105,25 @@ class Scheme(NamedTuple):
     """The delay, window or rate; 0 if the kind has none."""
     raw: bool
     """Whether F̄ is left out."""
+
+
+class AdvantageSide(NamedTuple):
+    """Hold what the id of an advantage-side method says."""
+
+    kind: str
+    """"grm-adv" or "two-critics"."""
+    delay: int | None
+    """D; None for the raw bonus, which is not repaid."""
+    lam: float
+    """λ_I: the bonus is discounted with γλ_I."""
+    fades: bool
+    """Whether the signal fades within D steps of an episode's end."""
+    critic: bool
+    """Whether the bonus has a critic of its own."""
+    centred: bool
+    """Whether F̄ is subtracted."""
+    taken_back: bool
+    """Whether the bonus shrinks to 0 during training."""
 
 
 def parse_scheme(scheme: str) -> Scheme:
@@ -124,6 +154,9 @@ def parse_method(name: str) -> Scheme:
     """
     if name in RIVALS:
         return Scheme(name, 0.0, False)
+    if name.startswith(ADVANTAGE_SIDE):
+        form = parse_advantage_side(name)
+        return Scheme(form.kind, float(form.delay or 0), not form.centred)
     try:
         known = parse_scheme(name)
     except ValueError:
@@ -131,9 +164,44 @@ def parse_method(name: str) -> Scheme:
     if known is None or known.kind == "when":
         raise ValueError(
             f'There is no method "{name}": choose among none, im, {", ".join(RIVALS)}, pbim, grm-D for any delay D, '
-            "even-W and geometric-R."
+            "even-W, geometric-R, grm-adv-D-L and two-critics-L (with λ_I = L)."
         )
     return known
+
+
+def parse_advantage_side(name: str) -> AdvantageSide:
+    """Read the id of an advantage-side method; a ValueError says what is wrong with it.
+
+    >>> parse_advantage_side("grm-adv-300-0.99-back")
+    AdvantageSide(kind='grm-adv', delay=300, lam=0.99, fades=True, critic=True, centred=True, taken_back=True)
+    >>> parse_advantage_side("two-critics-1.5")
+    Traceback (most recent call last):
+    ValueError: λ_I is 1.5 in two-critics-1.5; it must lie between 0 and 1
+    """
+    found = re.fullmatch(
+        r"(?:(?P<adv>grm-adv)-(?P<delay>-?\d+)-(?P<own>-?\d+(?:\.\d+)?)(?P<flat>-flat)?(?P<lone>-lone)?|"
+        r"two-critics-(?P<lam>-?\d+(?:\.\d+)?)(?P<centred>-centred)?)(?P<back>-back)?",
+        name,
+    )
+    if found is None:
+        raise ValueError(
+            f'There is no method "{name}": write grm-adv-300-0.99 (delay, λ_I) or two-critics-0.99 (λ_I), then -flat, '
+            "-lone or -centred, then -back."
+        )
+    adv, lam = found["adv"] is not None, float(found["own"] or found["lam"])
+    if not 0 <= lam <= 1:
+        raise ValueError(f"λ_I is {lam:g} in {name}; it must lie between 0 and 1")
+    if adv and int(found["delay"]) < 1:
+        raise ValueError(f"the delay is {found['delay']} in {name}; a loan is repaid after at least 1 step")
+    return AdvantageSide(
+        kind="grm-adv" if adv else "two-critics",
+        delay=int(found["delay"]) if adv else None,
+        lam=lam,
+        fades=adv and found["flat"] is None,
+        critic=found["lone"] is None,
+        centred=adv or found["centred"] is not None,
+        taken_back=found["back"] is not None,
+    )
 
 
 def transform_of(scheme: str, gamma: float, mean: RewardTransform | None = None) -> RewardTransform | None:
@@ -170,6 +238,8 @@ def title(scheme: str) -> str:
     >>> title("grm-10"), title("grm-20-raw"), title("even-5"), title("unknown")
     ('GRM D = 10', 'GRM D = 20, not normalised', 'evenly over 5', 'unknown')
     """
+    if scheme.startswith(ADVANTAGE_SIDE):
+        return _advantage_side_title(scheme)
     known = _known(scheme)
     if scheme in TITLES or known is None:
         return TITLES.get(scheme, scheme)
@@ -180,6 +250,24 @@ def title(scheme: str) -> str:
         "geometric": f"geometric, rate {number:g}",
     }
     return words.get(known.kind, TITLES.get(known.kind, known.kind)) + (", not normalised" if known.raw else "")
+
+
+def _advantage_side_title(name: str) -> str:
+    """Return the name in words of an advantage-side method; an id that does not parse is its own name.
+
+    >>> _advantage_side_title("grm-adv-30-0.95-lone-back"), _advantage_side_title("two-critics-0.99")
+    ('GRM-adv D = 30, λ_I = 0.95, no second critic, taken back', 'two critics λ_I = 0.99')
+    """
+    try:
+        form = parse_advantage_side(name)
+    except ValueError:
+        return name
+    adv = form.delay is not None
+    parts = [f"GRM-adv D = {form.delay}, λ_I = {form.lam:g}" if adv else f"two critics λ_I = {form.lam:g}"]
+    parts += ["not fading"] if adv and not form.fades else []
+    parts += ["no second critic"] if not form.critic else []
+    parts += ["centred"] if form.centred and not adv else []
+    return ", ".join(parts + (["taken back"] if form.taken_back else []))
 
 
 def is_raw(scheme: str) -> bool:
@@ -195,8 +283,8 @@ def is_raw(scheme: str) -> bool:
 def in_order(schemes: Sequence[str]) -> list[str]:
     """Sort schemes as tables and legends list them: the paper's, the others by kind and number, rivals, unknown ones.
 
-    >>> in_order(["unknown", "eipo", "grm-30", "grm-10", "none", "grm-3"])
-    ['none', 'grm-10', 'grm-3', 'grm-30', 'eipo', 'unknown']
+    >>> in_order(["unknown", "two-critics-0.99", "eipo", "grm-30", "grm-10", "none", "grm-3"])
+    ['none', 'grm-10', 'grm-3', 'grm-30', 'eipo', 'two-critics-0.99', 'unknown']
     """
     return sorted(schemes, key=_rank)
 
@@ -214,7 +302,10 @@ def _rank(scheme: str) -> tuple[int, float, str]:
         return SCHEMES.index(scheme), 0.0, ""
     if scheme in RIVALS:
         return len(SCHEMES) + 5 + RIVALS.index(scheme), 0.0, ""
+    for place, kind in enumerate(ADVANTAGE_SIDE):
+        if scheme.startswith(kind):
+            return len(SCHEMES) + 5 + len(RIVALS) + place, 0.0, scheme
     known = _known(scheme)
     if known is None:
-        return len(SCHEMES) + 5 + len(RIVALS), 0.0, scheme
+        return len(SCHEMES) + 5 + len(RIVALS) + len(ADVANTAGE_SIDE), 0.0, scheme
     return len(SCHEMES) + ("grm", "even", "geometric", "when", "pbim").index(known.kind), known.number, scheme

@@ -71,7 +71,7 @@ def probability_of_improvement(ones: Tasks, others: Tasks) -> Estimate:
 
 
 def false_alarms(seeds: Sequence[int], studies: int = 400) -> float:
-    """Return how often the interval of the probability of improvement leaves out ½ for two methods that are alike.
+    """Return how often the interval of the probability of improvement leaves out ½ for two equal methods.
 
     `seeds` has the number of seeds of each task. The scores are drawn from one distribution, whose form does not
     matter, because only ranks count.
@@ -80,12 +80,12 @@ def false_alarms(seeds: Sequence[int], studies: int = 400) -> float:
     True
     """
     rng = np.random.default_rng(0)
-    told = 0
+    distinguished = 0
     for _ in range(studies):
         ones, others = ([rng.random(count) for count in seeds] for _ in range(2))
         chance = probability_of_improvement(ones, others)
-        told += chance.low > 0.5 or chance.high < 0.5
-    return told / studies
+        distinguished += chance.low > 0.5 or chance.high < 0.5
+    return distinguished / studies
 
 
 def _estimate(tasks: Tasks, statistic: Callable[[list[np.ndarray]], np.ndarray]) -> Estimate:

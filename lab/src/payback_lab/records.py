@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from payback_lab.atomic_write import write_folder
-from payback_lab.running.plan import Result, Run
+from payback_lab.runs import Result, Run
 from payback_lab.user_error import UserError
 
 FILES = ("config.json", "curve.parquet", "arrays.npz", "summary.json")

@@ -1,12 +1,11 @@
 """A claim out of a summary, whenever that was written."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from payback_lab.claims.claim import Claim, read_claim
+from payback_lab.claims.claim import DecidedClaim, read_claim, stored_claim
 from payback_lab.experiments import load
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -33,22 +32,22 @@ def test_committed_claims_have_the_labels_of_their_experiment(experiment):
         claim = read_claim(before)
         assert claim.ablation in (None, *claimed.ablated)
         assert claim.question in (None, *claimed.questions)
-        paper = [sentence.sentence for sentence in claimed.sentences]
+        paper = [one.statement for one in claimed.stated]
         assert claim.plain == (claim.text in paper)
 
 
 def test_a_claim_is_read_as_it_was_written():
     for claim in (
-        Claim("fig:x", "a: b", "1", "2", "holds", "n"),
-        Claim("fig:x", "IM is slow.", "", "", "undecided", ablation="wide-rnd"),
-        # With the fields there, words before the sentence are its own.
-        Claim("ours", "wide-rnd: is a name.", "", "", "holds", question="other-matchings"),
+        DecidedClaim("fig:x", "a: b", "1", "2", "holds", "n"),
+        DecidedClaim("fig:x", "IM is slow.", "", "", "undecided", ablation="wide-rnd"),
+        # With the fields there, words before the statement are its own.
+        DecidedClaim("ours", "wide-rnd: is a name.", "", "", "holds", question="other-matchings"),
     ):
-        assert read_claim(json.loads(json.dumps(asdict(claim)))) == claim
+        assert read_claim(json.loads(json.dumps(stored_claim(claim)))) == claim
 
 
 def test_only_the_papers_own_are_plain():
-    one = Claim("", "IM is slow.", "", "", "holds")
+    one = DecidedClaim("", "IM is slow.", "", "", "holds")
     assert one.plain
-    assert not Claim("", "IM is slow.", "", "", "holds", ablation="wide-rnd").plain
-    assert not Claim("", "IM is slow.", "", "", "holds", question="other-matchings").plain
+    assert not DecidedClaim("", "IM is slow.", "", "", "holds", ablation="wide-rnd").plain
+    assert not DecidedClaim("", "IM is slow.", "", "", "holds", question="other-matchings").plain

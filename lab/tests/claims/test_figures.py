@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from payback_lab.claims.claim import Claim, read_claim, stored_claim
-from payback_lab.claims.evidence import Evidence, Measure, of_figure
-from payback_lab.claims.figures import figures_of
-from payback_lab.claims.rules import both, lower
-from payback_lab.claims.sentence import Sentence, measures_of, measuring, rule
-from payback_lab.running.plan import Result
+from payback_lab.claims.claim import DecidedClaim, read_claim, stored_claim
+from payback_lab.claims.decide import Claim
+from payback_lab.claims.evidence import Evidence, Measure, figures_of, of_figure
+from payback_lab.claims.rules import all_of, lower, measures_of, measuring, rule
+from payback_lab.runs import Result
 
 LENGTH = Measure("length", of_figure("length"), paper=lambda cell: {"im": 60.0}.get(cell[1]))
 SPEED = Measure("", of_figure("speed"), never=lambda run: run.summary["speed"] > 8, label="speed")
@@ -25,7 +24,7 @@ def evidence(**lengths: tuple[float, ...]) -> Evidence:
 def test_a_rule_knows_its_measures_also_those_of_its_parts() -> None:
     part = lower(LENGTH, CELLS[:1], CELLS[1:])
     assert measures_of(part) == (LENGTH,)
-    assert measures_of(both(part, lower(SPEED, CELLS[:1], CELLS[1:]), part)) == (LENGTH, SPEED)
+    assert measures_of(all_of(part, lower(SPEED, CELLS[:1], CELLS[1:]), part)) == (LENGTH, SPEED)
 
     @measuring(SPEED)
     @rule
@@ -51,14 +50,14 @@ def test_what_is_no_number_in_some_seed_is_left_out() -> None:
 
 
 def test_a_claim_keeps_its_figures_and_is_read_back() -> None:
-    from payback_lab.claims.sentence import Claims
+    from payback_lab.claims.decide import Claims
 
     claims = Claims(
         experiment="x",
         full=0,
         unit="steps",
         trained=lambda run: 1,
-        sentences=[Sentence("", "IM is longer.", CELLS, lower(LENGTH, CELLS[1:], CELLS[:1]))],
+        stated=[Claim("", "IM is longer.", CELLS, lower(LENGTH, CELLS[1:], CELLS[:1]))],
     )
     runs = {f"x/high/{s}/seed{i}": Result({}, {}, {"length": x}) for s, x in (("im", 9), ("none", 5)) for i in range(3)}
     (claim,) = claims.decide(runs)
@@ -66,6 +65,6 @@ def test_a_claim_keeps_its_figures_and_is_read_back() -> None:
     assert read_claim(stored_claim(claim)) == claim
     (missing,) = claims.decide({})
     assert missing.figures == ()
-    assert read_claim({"where": "", "sentence": "", "paper": "", "here": "", "verdict": "holds"}) == Claim(
+    assert read_claim({"where": "", "sentence": "", "paper": "", "here": "", "verdict": "holds"}) == DecidedClaim(
         "", "", "", "", "holds"
     )

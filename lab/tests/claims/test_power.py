@@ -1,17 +1,14 @@
-"""How many seeds would decide a sentence: held against the textbook's number, and against what cannot be decided."""
-
-from dataclasses import replace
+"""How many seeds would decide a claim: held against the textbook's number, and against what cannot be decided."""
 
 import numpy as np
 import pytest
 
-from payback_lab.claims.claim import Claim, Needed, read_claim, stored_claim
+from payback_lab.claims.claim import DecidedClaim, Needed, read_claim, stored_claim
+from payback_lab.claims.decide import NUMBERS, Claim, Claims, format_needed, seeds_needed
 from payback_lab.claims.evidence import Evidence, Measure, of_figure
-from payback_lab.claims.power import NUMBERS, said_needed, seeds_needed
 from payback_lab.claims.rules import lower
-from payback_lab.claims.sentence import Claims, Sentence
-from payback_lab.report.claims_view import claims_view
-from payback_lab.running.plan import Result
+from payback_lab.report.claims import note
+from payback_lab.runs import Result
 
 ONE, OTHER = ("", "grm-10"), ("", "im")
 LENGTH = Measure("", of_figure("length"))
@@ -31,7 +28,7 @@ def evidence(gap: float, seeds: int = 3) -> Evidence:
 
 @pytest.mark.parametrize(("gap", "textbook"), [(2.0, 4), (1.0, 16), (0.7, 33)])
 def test_the_number_is_near_that_of_the_textbook(gap: float, textbook: int):
-    """(z.975 + z.80)² · 2/gap² seeds of a variance of 1 tell two means apart with a power of 80 %."""
+    """(z.975 + z.80)² · 2/gap² seeds of a variance of 1 distinguish two means with a power of 80 %."""
     needed = seeds_needed(RULE, evidence(gap), [ONE, OTHER])
     assert needed != "more"
     place = NUMBERS.index(needed)
@@ -47,37 +44,31 @@ def test_seeds_that_scatter_more_need_more_of_them():
     assert many == "more" or many > few
 
 
-def test_cells_that_do_not_differ_are_never_told_apart():
+def test_cells_that_do_not_differ_are_never_distinguished():
     assert seeds_needed(RULE, evidence(0.0), [ONE, OTHER]) == "more"
 
 
 def test_a_claim_says_it_only_when_asked_and_only_of_what_seeds_leave_open():
-    def decided(gap: float, forecast: bool, seeds: int = 3) -> Claim:
+    def decided(gap: float, forecast: bool, seeds: int = 3) -> DecidedClaim:
         results = {
             f"x/{scheme}/seed{k}": run
             for (_, scheme), runs in evidence(gap, seeds).cells.items()
             for k, run in enumerate(runs)
         }
-        sentence = Sentence("", "GRM is shorter.", (ONE, OTHER), RULE, "A note.")
-        claims = Claims(
-            experiment="x", full=1, unit="steps", trained=lambda run: 9, sentences=(sentence,), forecast=forecast
-        )
-        (claim,) = claims.decide(results)
-        return claim
+        claim = Claim("", "GRM is shorter.", (ONE, OTHER), RULE, "A note.")
+        claims = Claims(experiment="x", full=1, unit="steps", trained=lambda run: 9, stated=(claim,), forecast=forecast)
+        return claims.decide(results)[0]
 
     assert decided(0.0, True).needed == "more"
     assert decided(1.0, True).needed in NUMBERS
     assert decided(0.0, False).needed is None
     assert decided(9.0, True).needed is None
     assert decided(0.0, True, seeds=2).needed is None
-    (shown,) = claims_view([decided(0.0, True)]).own
-    assert shown.note.startswith(said_needed("more"))
+    assert note(decided(0.0, True)).startswith(format_needed("more"))
 
 
 @pytest.mark.parametrize("needed", [20, "more", None])
-def test_what_is_needed_is_kept_and_never_taken_for_a_rule(needed: Needed | None):
-    claim = Claim("", "GRM is shorter.", "", "", "undecided", "By its length.", needed=needed)
+def test_what_is_needed_is_kept_beside_the_rule(needed: Needed | None):
+    claim = DecidedClaim("", "GRM is shorter.", "", "", "undecided", "By its length.", needed=needed)
     assert read_claim(stored_claim(claim)) == claim
-    view = claims_view([claim, replace(claim, sentence="PBIM is shorter.")])
-    assert view.rules == ("By its length.",)
-    assert [shown.note for shown in view.own] == [said_needed(needed) if needed else ""] * 2
+    assert note(claim) == " ".join(filter(None, (format_needed(needed) if needed else "", "By its length.")))

@@ -3,25 +3,25 @@
 import numpy as np
 import pytest
 
+from payback_lab.claims.claim import combined, in_range, negated_verdict, not_negative, positive
+from payback_lab.claims.decide import Claim, Claims
 from payback_lab.claims.evidence import Evidence, Measure, cells, figure, gather, of_figure
 from payback_lab.claims.rules import (
-    alike,
-    apart,
-    at_most,
+    all_of,
+    any_of,
+    at_most_times,
     between,
-    both,
-    if_all_reach,
+    differs_by,
     lower,
+    lower_at_level,
     lower_tested,
-    opposite,
-    some,
-    surely_lower,
-    times,
+    negated,
+    ratio_at_most,
+    undecided_unless_reached,
+    within_factor,
 )
-from payback_lab.claims.sentence import Claims, Sentence
-from payback_lab.claims.verdicts import all_of, in_range, not_negative, opposite_of, positive
-from payback_lab.claims.wording import said, significance, with_interval
-from payback_lab.running.plan import Result, Run
+from payback_lab.claims.wording import format_cells, significance, with_interval
+from payback_lab.runs import Result, Run
 
 LOW, HIGH, NEAR = ("", "low"), ("", "high"), ("", "near")
 VALUES = {LOW: np.arange(10.0), HIGH: np.arange(10.0) + 50, NEAR: np.arange(10.0) + 1}
@@ -38,29 +38,29 @@ X = Measure("", of_figure("x"))
         (lower(X, [LOW], [HIGH, NEAR]), "undecided"),
         (lower_tested(X, [LOW], [HIGH]), "holds"),
         (lower_tested(X, [HIGH], [LOW]), "does not hold"),
-        (surely_lower(X, LOW, HIGH, 1e-9), "holds"),
-        (surely_lower(X, LOW, HIGH, 1e-30), "undecided"),
-        (surely_lower(X, HIGH, LOW, 0.05), "does not hold"),
-        (times(X, [LOW], HIGH, at_most=0.5), "holds"),
-        (times(X, [HIGH], LOW, at_most=2), "does not hold"),
-        (times(X, [NEAR], LOW, at_most=1.2), "undecided"),
-        (at_most(X, [LOW], [HIGH, NEAR], 2), "holds"),
-        (at_most(X, [LOW, HIGH], [LOW], 2), "does not hold"),
-        (alike(X, LOW, NEAR, 3), "holds"),
-        (alike(X, LOW, NEAR, 1.2), "undecided"),
-        (alike(X, HIGH, LOW, 3), "does not hold"),
-        (alike(X, LOW, HIGH, 3), "does not hold"),
-        (apart(X, HIGH, LOW, 3), "holds"),
-        (apart(X, LOW, HIGH, 3), "holds"),
-        (apart(X, LOW, NEAR, 3), "does not hold"),
+        (lower_at_level(X, LOW, HIGH, 1e-9), "holds"),
+        (lower_at_level(X, LOW, HIGH, 1e-30), "undecided"),
+        (lower_at_level(X, HIGH, LOW, 0.05), "does not hold"),
+        (ratio_at_most(X, [LOW], HIGH, at_most=0.5), "holds"),
+        (ratio_at_most(X, [HIGH], LOW, at_most=2), "does not hold"),
+        (ratio_at_most(X, [NEAR], LOW, at_most=1.2), "undecided"),
+        (at_most_times(X, [LOW], [HIGH, NEAR], 2), "holds"),
+        (at_most_times(X, [LOW, HIGH], [LOW], 2), "does not hold"),
+        (within_factor(X, LOW, NEAR, 3), "holds"),
+        (within_factor(X, LOW, NEAR, 1.2), "undecided"),
+        (within_factor(X, HIGH, LOW, 3), "does not hold"),
+        (within_factor(X, LOW, HIGH, 3), "does not hold"),
+        (differs_by(X, HIGH, LOW, 3), "holds"),
+        (differs_by(X, LOW, HIGH, 3), "holds"),
+        (differs_by(X, LOW, NEAR, 3), "does not hold"),
         (between(X, [LOW], 0, 20), "holds"),
         (between(X, [LOW], 5, 20), "undecided"),
         (between(X, [HIGH], 0, 20), "does not hold"),
-        (both(lower(X, [LOW], [HIGH]), lower(X, [HIGH], [LOW])), "does not hold"),
-        (some(lower(X, [LOW], [HIGH]), lower(X, [HIGH], [LOW])), "holds"),
-        (some(lower(X, [LOW], [NEAR]), lower(X, [HIGH], [LOW])), "undecided"),
-        (opposite(lower(X, [LOW], [HIGH])), "does not hold"),
-        (opposite(lower(X, [LOW], [NEAR])), "undecided"),
+        (all_of(lower(X, [LOW], [HIGH]), lower(X, [HIGH], [LOW])), "does not hold"),
+        (any_of(lower(X, [LOW], [HIGH]), lower(X, [HIGH], [LOW])), "holds"),
+        (any_of(lower(X, [LOW], [NEAR]), lower(X, [HIGH], [LOW])), "undecided"),
+        (negated(lower(X, [LOW], [HIGH])), "does not hold"),
+        (negated(lower(X, [LOW], [NEAR])), "undecided"),
     ],
 )
 def test_rules_on_known_numbers(rule, verdict):
@@ -70,30 +70,37 @@ def test_rules_on_known_numbers(rule, verdict):
 def test_what_did_not_get_there_decides_nothing():
     never = Measure("", of_figure("x"), never=lambda run: figure(run, "x") == 9)
     rule = lower(never, [LOW], [HIGH])
-    assert if_all_reach(never, [HIGH], rule)(EVIDENCE)[1] == "holds"
-    assert if_all_reach(never, [LOW], rule)(EVIDENCE)[1] == "undecided"
+    assert undecided_unless_reached(never, [HIGH], rule)(EVIDENCE)[1] == "holds"
+    assert undecided_unless_reached(never, [LOW], rule)(EVIDENCE)[1] == "undecided"
     assert "low 4.5 [2.7, 6.3] (1 of 10 never)" in rule(EVIDENCE)[0]
 
 
 def test_intervals_and_verdicts():
-    assert all_of(["holds", "undecided", "does not hold"]) == "does not hold"
+    assert combined(["holds", "undecided", "does not hold"]) == "does not hold"
     assert [positive(0, 0), positive(-1, 0), not_negative(0, 0)] == ["does not hold", "undecided", "holds"]
     assert [in_range(1, 2, 1, 2), in_range(1, 2, 1.5, 3), in_range(1, 2, 3, 4)] == [
         "holds",
         "undecided",
         "does not hold",
     ]
-    assert [opposite_of(v) for v in ("holds", "does not hold", "undecided")] == ["does not hold", "holds", "undecided"]
+    assert [negated_verdict(v) for v in ("holds", "does not hold", "undecided")] == [
+        "does not hold",
+        "holds",
+        "undecided",
+    ]
 
 
 def test_figures_in_words():
-    assert said(EVIDENCE, X, [LOW, HIGH, LOW]) == "low 4.5 [2.7, 6.3]; high 54.5 [52.7, 56.3]"
+    assert format_cells(EVIDENCE, X, [LOW, HIGH, LOW]) == "low 4.5 [2.7, 6.3]; high 54.5 [52.7, 56.3]"
     assert with_interval(np.array([1234.5, 1234.5])) == "1,234 [1,234, 1,234]"
     assert with_interval(np.full(3, -0.0001)) == "0.000 [0.000, 0.000]"  # not −0
     assert with_interval(np.array([4.25])) == "4.2"
     at = Evidence({("s", cell[1]): runs for cell, runs in EVIDENCE.cells.items()}, title=lambda setting: f"({setting})")
     titled = Measure("X", of_figure("x"), digits=2)
-    assert said(at, titled, cells("s", ["low", "high"])) == "X: (s) low 4.50 [2.70, 6.30], high 54.50 [52.70, 56.30]"
+    assert (
+        format_cells(at, titled, cells("s", ["low", "high"]))
+        == "X: (s) low 4.50 [2.70, 6.30], high 54.50 [52.70, 56.30]"
+    )
     assert significance(at, titled, {(("s", "low"), ("s", "high")): "holds"}) == "low < high: p < 0.001, P 1.00"
 
 
@@ -109,8 +116,8 @@ STUDY = Claims(
     full=100,
     unit="steps",
     trained=lambda run: int(figure(run, "trained_steps")),
-    sentences=(
-        Sentence(
+    stated=(
+        Claim(
             "ours",
             "GRM D = 30 solves more.",
             cells([SIZED], ("grm-30", "none")),

@@ -23,12 +23,16 @@ from payback_lab.environments.minigrid.layouts import (
     load_layouts,
     make_task,
     package_env,
+    pool_of,
+    pool_path,
 )
-from payback_lab.environments.minigrid.optimum import UNSOLVED, fewest_steps, shortest_plan
+from payback_lab.environments.minigrid.optimum import UNSOLVED, fewest_steps, shortest_plan, shortest_plans, solves
 from payback_lab.environments.minigrid.tasks import TASKS, Task
 from payback_lab.user_error import UserError
 
 ACTIONS = 10_000
+RIDE = {"MultiRoom-N7-S8": (7, 8), "MultiRoom-N10-S10": (10, 10), "MultiRoom-N12-S10": (12, 10)}
+"""Number of rooms and largest size of a room, walls included, of the tasks that only RIDE registers."""
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -43,7 +47,7 @@ def test_a_task_is_what_the_package_registers_by_that_name(name: str) -> None:
     registered = [gymnasium.registry.get(f"MiniGrid-{name}-v{n}") for n in (1, 0)]
     spec = next((spec for spec in registered if spec), None)
     if spec is None:
-        assert name in {"DoorKey-11x11", "DoorKey-13x13"} or TASKS[name].noisy
+        assert name in {"DoorKey-11x11", "DoorKey-13x13", *RIDE} or TASKS[name].noisy
         return
     theirs, task, mine = spec.make().unwrapped, make_task(name), package_env(name)
     assert (task.width, task.height, task.max_steps) == (theirs.width, theirs.height, theirs.max_steps)
@@ -52,10 +56,13 @@ def test_a_task_is_what_the_package_registers_by_that_name(name: str) -> None:
     assert np.array_equal(encode(mine), encode(theirs))
 
 
-def test_n4_s5_has_four_rooms() -> None:
-    env = package_env("MultiRoom-N4-S5")
+@pytest.mark.parametrize(("name", "rooms"), [("MultiRoom-N4-S5", (4, 5)), *RIDE.items()])
+def test_multiroom_has_the_rooms_of_its_name(name: str, rooms: tuple[int, int]) -> None:
+    env = package_env(name)
     env.reset(seed=0)
-    assert len(env.rooms) == 4
+    number, largest = rooms
+    assert len(env.rooms) == number
+    assert 4 <= min(min(room.size) for room in env.rooms) <= max(max(room.size) for room in env.rooms) <= largest
 
 
 @pytest.mark.parametrize("limit", [1, 10, 160])
@@ -110,15 +117,16 @@ def boxes_are_empty(before: jax.Array, carrying: jax.Array) -> jax.Array:
     [
         (view, "_visible", lambda window: jnp.ones(window.shape, bool), "MultiRoom-N2-S4"),
         (rules, "_toggled", boxes_are_empty, "ObstructedMaze-1Dlh"),
-        (rules, "_portable", lambda kind: kind == tiles.KEY, "KeyCorridorS3R1"),
+        (rules, "is_portable", lambda kind: kind == tiles.KEY, "KeyCorridorS3R1"),
         (rules, "_payment", lambda task, time: jnp.ones(time.shape), "Empty-5x5"),
         (rules, "_repaint", lambda state, where: state, "MultiRoom-N2-S4-NoisyTV"),
+        (rules, "_is_target", lambda task, tile: tiles.part(tile, 0) == task.target, "ObstructedMaze-2Dlhb"),
     ],
 )
 def test_a_changed_rule_is_noticed(monkeypatch: pytest.MonkeyPatch, module, name: str, mutant, task: str) -> None:
     lockstep._replay_rows.clear_cache()
-    plans = [shortest_plan(make_task(task), draw_layouts(task, 2), n) for n in range(2)]
-    monkeypatch.setattr(lockstep, "shortest_plan", lambda task, layouts, n: plans[n])
+    plans = lockstep._plans(make_task(task), draw_layouts(task, 8), 2)
+    monkeypatch.setattr(lockstep, "_plans", lambda *_: plans)
     monkeypatch.setattr(module, name, mutant)
     try:
         with pytest.raises(AssertionError, match="the package has"):
@@ -148,6 +156,21 @@ def test_a_plan_solves_its_layout_in_the_fewest_steps() -> None:
         assert rewards == [0.0] * (len(plan) - 1) + [1.0]
 
 
+@pytest.mark.parametrize(
+    "name", ["DoorKey-5x5", "KeyCorridorS3R3", "ObstructedMaze-1Dlh", "ObstructedMaze-2Dlh", "UnlockPickup"]
+)
+def test_the_relaxed_search_is_a_lower_bound_and_mostly_the_optimum(name: str) -> None:
+    task, layouts = make_task(name), draw_layouts(name, 2 if "2D" in name else 40)
+    plans, fewest = shortest_plans(task, layouts, relaxed=True), fewest_steps(task, layouts)
+    bound = np.array([len(plan) for plan in plans])
+    assert (bound > 0).all()
+    assert (bound <= fewest).all()
+    solved = solves(task, layouts, plans)
+    assert solved.mean() > 0.9
+    assert (bound == fewest)[solved].all()
+    assert not solves(task, layouts, [plan[:-1] for plan in plans]).any()
+
+
 def test_no_plan_where_the_time_limit_does_not_suffice() -> None:
     task, layouts = make_task("Empty-5x5", max_steps=4), draw_layouts("Empty-5x5", 1)
     assert fewest_steps(task, layouts).tolist() == [UNSOLVED]
@@ -161,6 +184,14 @@ def test_a_pool_is_drawn_once_and_read_again(tmp_path) -> None:
     again = load_layouts("Empty-5x5", 3, tmp_path)
     assert path.stat().st_mtime_ns == before
     assert all(np.array_equal(a, b) for a, b in zip(drawn, again, strict=True))
+
+
+def test_a_pool_is_smaller_where_drawing_is_slow(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("payback_lab.environments.minigrid.layouts.POOL", 3)
+    assert len(load_layouts("Empty-5x5", folder=tmp_path).x) == len(draw_layouts("Empty-5x5").x) == 3
+    assert [path.name for path in tmp_path.glob("*.npz")] == ["Empty-5x5-3.npz"]
+    assert pool_of("MultiRoom-N10-S10") == 2_000
+    assert pool_path("MultiRoom-N12-S10").name == "MultiRoom-N12-S10-1000.npz"
 
 
 def test_a_pool_of_another_version_is_refused(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from payback_lab.experiments.arena.chosen import ALPHAS, CANDIDATES, SCREENED, T
 from payback_lab.experiments.arena.config import METHODS, config_of
 from payback_lab.experiments.arena.fewest import FEWEST, LIMITS
 from payback_lab.experiments.arena.setting import parse_setting
-from payback_lab.running.plan import Run
+from payback_lab.runs import Run
 
 
 def made(setting: str, method: str, seed: int = 0, *, share: float = 1.0, times: float = 2.0, **more: Any) -> dict:

@@ -6,9 +6,9 @@ import numpy as np
 
 from payback_lab.experiments.doorkey.delay_one import approximated
 from payback_lab.experiments.doorkey.figures import training_means
-from payback_lab.experiments.doorkey.printed import PAIRS, SETTINGS, TABLE
+from payback_lab.experiments.doorkey.measures import PAIRS, SETTINGS, TABLE
 from payback_lab.methods import SCHEMES
-from payback_lab.running.plan import Result
+from payback_lab.runs import Result
 
 TOTAL = 10_000_384
 POINTS = 40

@@ -31,7 +31,7 @@ def hurry() -> None:
         save(*arguments)
         left -= 1
         if left == 0:
-            time.sleep(600)
+            time.sleep(3600)
 
     resumable.CHECKPOINT, resumable.CHUNK = 0.0, 4
     doorkey_training.EVALUATION = doorkey_training.FILMED = 20  # the same number, to be compiled once

@@ -16,8 +16,7 @@ from payback_lab.experiments.arena.setting import parse_setting
 from payback_lab.report import store
 from payback_lab.report.summary import summarise
 from payback_lab.running import local
-from payback_lab.running.asked import Asked
-from payback_lab.running.plan import Run, checkpoint_of
+from payback_lab.runs import Asked, Run, checkpoint_of
 
 EXPERIMENT = experiments.load("arena")
 
@@ -121,7 +120,7 @@ def test_layouts_of_another_version_are_refused_before_runs_are_started(tmp_path
 
 def test_planning_needs_no_jax() -> None:
     script = (
-        "import sys; from payback_lab import experiments; from payback_lab.running.asked import Asked; "
+        "import sys; from payback_lab import experiments; from payback_lab.runs import Asked; "
         "experiments.load('arena').plan(Asked()); "
         "print(*{name.split('.')[0] for name in sys.modules})"
     )
@@ -171,7 +170,7 @@ def test_a_run_that_stops_goes_on_to_the_bit_and_is_summarised(tmp_path: Path, m
         (resumable, "CHECKPOINT", 0.0),
         (resumable, "CHUNK", 1),
         (training, "EVALUATION", 20),
-        (training, "POOL", 50),
+        (layouts, "POOL", 50),
     ):
         monkeypatch.setattr(module, name, value)
     (run,) = planned(("eipo",), 1, ("Empty-5x5_a0.02_t10_rnd",), 3 * 2048)
@@ -218,8 +217,8 @@ def test_the_optimum_is_that_of_the_episodes_that_are_played(tmp_path: Path, mon
     from payback_lab.experiments.arena import optimum
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(optimum, "POOL", 4)
-    assert optimum.optimum("Empty-5x5", episodes=3) == 5.0
+    monkeypatch.setattr(layouts, "POOL", 4)
+    assert optimum.optimum("Empty-5x5", episodes=3) == (5.0, 0)
     pool = layouts.draw_layouts("DoorKey-5x5", 30)
     chosen = optimum.evaluated_layouts("DoorKey-5x5", pool, episodes=8)
     rows = {row.tobytes() for row in pool.grid}

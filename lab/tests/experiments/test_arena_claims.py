@@ -3,11 +3,11 @@
 import pytest
 
 from payback_lab import experiments
-from payback_lab.claims.claim import Claim
+from payback_lab.claims.claim import DecidedClaim
 from payback_lab.experiments.arena.chosen import FIRST, cell_of
 from payback_lab.experiments.arena.config import METHODS
 from payback_lab.experiments.arena.study import DELAYS, SWEPT_LIMITS, limited
-from payback_lab.running.plan import Result
+from payback_lab.runs import Result
 
 from .arena_runs import made, screening, tuned
 
@@ -18,7 +18,7 @@ AS_PREDICTED = {"none": (0.1, 2.0), "im": (0.9, 25.0), "pbim": (0.2, 20.0), "eip
 """Method → share solved and times the fewest steps; (1, 3) for all others."""
 
 
-def decided(change=lambda run: run, seeds: int = 3, alpha: float = 0.02) -> dict[str, Claim]:
+def decided(change=lambda run: run, seeds: int = 3, alpha: float = 0.02) -> dict[str, DecidedClaim]:
     """Decide runs that are as predicted, after a change of each."""
     runs = [*tuned(alpha), *screening()]
     for seed in range(seeds):
@@ -28,7 +28,7 @@ def decided(change=lambda run: run, seeds: int = 3, alpha: float = 0.02) -> dict
         runs += [made(cell_of("MultiRoom-N4-S5", alpha), "grm-30", seed, times=2.99 + seed / 100)]
     runs = [change(run) for run in runs]
     results = {run["id"]: Result({}, {}, {k: v for k, v in run.items() if k != "id"}) for run in runs}
-    return {claim.sentence: claim for claim in EXPERIMENT.claims(results)}
+    return {claim.statement: claim for claim in EXPERIMENT.claims(results)}
 
 
 def _run(setting: str, method: str, seed: int) -> dict:
@@ -47,8 +47,8 @@ def test_runs_as_predicted_make_every_sentence_hold(alpha: float) -> None:
     found = decided(alpha=alpha)
     assert len(found) == 15
     open_ = [claim for claim in found.values() if claim.verdict != "holds"]
-    # Whoever is alike to the last digit is not told apart; the three rivals are 3.00 ± 0.01, PIES and phased the same.
-    assert [claim.sentence for claim in open_] == []
+    # Scores equal to the last digit do not differ; the three rivals are 3.00 ± 0.01, PIES and phased the same.
+    assert [claim.statement for claim in open_] == []
 
 
 def changed(method: str, task: str = DOORKEY, **figures):
@@ -94,7 +94,7 @@ def test_two_seeds_decide_nothing() -> None:
 def test_before_anything_is_chosen_nothing_is_decided() -> None:
     claims = EXPERIMENT.claims({})
     assert {claim.verdict for claim in claims} == {"undecided"}
-    between = next(claim for claim in claims if claim.sentence.startswith("EIPO"))
+    between = next(claim for claim in claims if claim.statement.startswith("EIPO"))
     assert "eipo" in between.here
     assert "the fourth task" in between.here
 

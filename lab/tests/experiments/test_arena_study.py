@@ -16,11 +16,11 @@ from payback_lab.experiments.arena.chosen import (
     most_telling,
     screened,
 )
-from payback_lab.experiments.arena.config import METHODS
+from payback_lab.experiments.arena.config import ADDED, METHODS
 from payback_lab.experiments.arena.fewest import FEWEST, LIMITS
 from payback_lab.experiments.arena.finished import finished_runs
 from payback_lab.experiments.arena.study import parts_of, planned_runs, said
-from payback_lab.experiments.reach.measures import OPTIMUM
+from payback_lab.experiments.reach import OPTIMUM
 from payback_lab.running import local
 from payback_lab.running.task import Event
 
@@ -127,14 +127,37 @@ def test_the_plan_grows_with_what_is_known() -> None:
         return {part.name: part.runs is not None for part in parts_of(finished_runs(runs))}
 
     early = parts([])
-    assert [name for name, known in early.items() if known] == ["tuning", "screening"]
+    assert [name for name, known in early.items() if known] == ["tuning", "screening", "added: α"]
     assert not parts([*tuned()])["study"]
     assert parts([*tuned()])["time limit"]
     both = parts([*tuned(), *screening()])
-    assert [name for name, known in both.items() if not known] == ["more seeds"]
-    everything = parts_of(finished_runs([*tuned(), *screening(), *study({"FourRooms": 0.1})]))
+    assert [name for name, known in both.items() if not known] == ["more seeds", "added", "added: more"]
+    finished = [*tuned(), *screening(), *study({"FourRooms": 0.1})]
+    everything = parts_of(finished_runs([*finished, *added_tuned(0.08)]))
     assert said(everything) == ""
     assert all(part.runs is not None and len(part.runs) == part.size for part in everything)
+
+
+def added_tuned(best: float) -> list[dict]:
+    """Return the runs that choose this α for every added method."""
+    shares = {alpha: 0.9 if alpha == best else 0.5 for alpha in (0.005, 0.02, 0.08)}
+    return [made(cell_of("DoorKey-8x8", a), m, 10, share=s) for a, s in shares.items() for m in ADDED]
+
+
+def test_what_is_added_comes_last_and_changes_no_choice() -> None:
+    finished = [*tuned(), *screening(), *study({"FourRooms": 0.1, "DoorKey-13x13": 0.3})]
+    before, after = (parts_of(finished_runs(runs)) for runs in (finished, [*finished, *added_tuned(0.08)]))
+    assert before[:7] == after[:7]
+    old, new = planned_runs(before), planned_runs(after)
+    assert new[: len(old)] == old
+    assert {run.method for run in old[-12:]} == set(ADDED)
+    assert [run.seed for run in old[-12:]] == [10] * 12
+    added = new[len(old) :]
+    assert len(added) == 4 * 4 * 3 + 2 * 4 * 2
+    assert {run.method for run in added} == set(ADDED)
+    assert [run.seed for run in added] == sorted(run.seed for run in added)
+    assert {run.setting.split("_")[0] for run in added if run.seed > 2} == {"FourRooms", "DoorKey-13x13"}
+    assert all("_a0.08_g0.995" in run.setting for run in added)
 
 
 def test_one_seed_of_everything_comes_before_the_next() -> None:
@@ -142,7 +165,7 @@ def test_one_seed_of_everything_comes_before_the_next() -> None:
     runs = planned_runs(parts)
     assert len(runs) == len(set(runs))
     assert [run.seed for run in runs[:31]] == [10] * 31
-    seeds = [run.seed for run in runs[31:]]
+    seeds = [run.seed for run in runs[31:] if run.method not in ADDED]
     assert seeds == sorted(seeds)
     first = [run for run in runs if run.seed == 1]
     assert [run.setting for run in first[:11]] == [
@@ -170,20 +193,21 @@ def test_the_command_says_what_comes_later(tmp_path: Path, capsys, started: list
     ask = ["run", "arena", "--out", str(tmp_path / "runs"), "--summaries", str(tmp_path)]
     assert cli.main(ask) == 0
     out = capsys.readouterr().out
-    assert "arena: 49 runs planned" in out
-    assert "Planned now, in runs: tuning (31), screening (18); the same command goes on with study (132)" in out
+    assert "arena: 61 runs planned" in out
+    assert (
+        "Planned now, in runs: tuning (31), screening (18), added: α (12); the same command goes on with study" in out
+    )
     assert "seed10" in started[0]
-    assert "seed10" in started[30]
-    assert "seed0" in started[31]
+    assert "seed10" in started[42]  # all tuning runs share a seed, and seeds are run in turn
+    assert "seed0" in started[43]
     started.clear()
     write_summary(tmp_path, [*tuned(), *screening()])
     assert cli.main(ask) == 0
     out = capsys.readouterr().out
     assert "49 more in" in out
-    assert "goes on with more seeds (44) once" in out
-    assert started
-    assert "seed0" in started[0]
-    assert not any("seed10" in name for name in started)
+    assert "goes on with more seeds (44), added (48), added: more (16) once" in out
+    assert "seed0" in started[12]
+    assert {name.split("/")[-2] for name in started if "seed10" in name} == set(ADDED)
 
 
 def test_what_is_named_is_run_as_named(tmp_path: Path, capsys, started: list[str]) -> None:
@@ -197,5 +221,5 @@ def test_what_is_named_is_run_as_named(tmp_path: Path, capsys, started: list[str
 def test_the_list_says_that_more_is_planned(tmp_path: Path, capsys) -> None:
     assert cli.main(["list", "--summaries", str(tmp_path)]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("arena")]
-    assert "49" in line
+    assert "61" in line
     assert "then more" in line

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import payback
-from payback_lab.experiments.center import claims as doorkey_claims
-from payback_lab.experiments.center.config import CELLS, RECENT, CenterConfig, setting
-from payback_lab.experiments.center_cliff.claims import CLAIMS as CLIFF
+from payback_lab.experiments import center as doorkey_claims
+from payback_lab.experiments.center import CELLS, HORIZON, CenterConfig, setting
+from payback_lab.experiments.center_cliff import CLAIMS as CLIFF
 from payback_lab.experiments.doorkey import training
 from payback_lab.experiments.doorkey.config import DoorKeyConfig
-from payback_lab.running.plan import Result
 from payback_lab.running.request import Request
 from payback_lab.running.run import planned
+from payback_lab.runs import Result
 
 
 def plan(name: str, **asked) -> list:
@@ -23,7 +23,7 @@ def test_both_means_are_planned_for_the_same_cells():
     assert len(cumulative) == len(recent) == 3 * len(CELLS) == 12
     assert {(r.setting, r.scheme, r.seed) for r in cumulative} == {(r.setting, r.scheme, r.seed) for r in recent}
     assert {r.config.mean_horizon for r in cumulative} == {None}
-    assert {r.config.mean_horizon for r in recent} == {RECENT}
+    assert {r.config.mean_horizon for r in recent} == {HORIZON}
     assert recent[0].id == f"center+recent-mean/{setting(8)}/grm-10/seed0"
     assert [r.scheme for r in plan("center-cliff", seeds=1)] == ["none", "pbim", "grm-10", "grm-30"]
     assert [r.scheme for r in plan("center-cliff", seeds=1, ablation="cumulative-mean")] == ["pbim", "grm-10", "grm-30"]
@@ -42,7 +42,7 @@ def shaped(transform, rewards: np.ndarray, done: np.ndarray) -> np.ndarray:
     [
         (DoorKeyConfig(), payback.center()),
         (CenterConfig(), payback.center()),
-        (CenterConfig(mean_horizon=RECENT), payback.center(RECENT)),
+        (CenterConfig(mean_horizon=HORIZON), payback.center(HORIZON)),
     ],
 )
 def test_a_run_subtracts_the_mean_of_its_config(monkeypatch, config: DoorKeyConfig, expected):

@@ -5,14 +5,22 @@ import pytest
 
 from payback_lab.claims.evidence import Evidence
 from payback_lab.environments.cliff import DOWN, RIGHT, UP, Cliff
+from payback_lab.experiments import long_cliff
 from payback_lab.experiments.cliff import experiment as cliff
-from payback_lab.experiments.cliff.claims import SENTENCES
-from payback_lab.experiments.cliff.measures import bonus_left, converged, early_length, first_arrival
-from payback_lab.experiments.cliff.rules import arrows, every_seed, shortest_path_is, suboptimal
-from payback_lab.experiments.long_cliff import experiment as long_cliff
-from payback_lab.experiments.long_cliff.printed import BEST
+from payback_lab.experiments.cliff.claims import STATED
+from payback_lab.experiments.cliff.measures import (
+    arrows,
+    bonus_left,
+    converged,
+    early_length,
+    every_seed,
+    first_arrival,
+    shortest_path_is,
+    suboptimal,
+)
+from payback_lab.experiments.long_cliff import BEST
 from payback_lab.methods import SCHEMES
-from payback_lab.running.plan import Result
+from payback_lab.runs import Result
 
 EPISODES = 5000
 SHORT = Cliff()
@@ -68,8 +76,8 @@ def story(seeds: int = 10, episodes: int = EPISODES) -> dict[str, Result]:
 
 def test_the_papers_story_is_told_back():
     claims = cliff.EXPERIMENT.claims(story())
-    assert len(claims) == len(SENTENCES)
-    doubted = {c.sentence: c.verdict for c in claims if c.verdict != "holds"}
+    assert len(claims) == len(STATED)
+    doubted = {c.statement: c.verdict for c in claims if c.verdict != "holds"}
     # No story fits all: the paper calls GRM D = 1, PBIM and GRM D = 10 optimal in one sentence, not so in another.
     assert doubted == {
         "The other methods take longer and so obtain less.": "does not hold",
@@ -91,7 +99,7 @@ def test_another_story_is_contradicted(scheme, learns, expected):
     results = story()
     for seed in range(10):
         results[f"cliff/{scheme}/seed{seed}"] = run(learns, seed, at_last=44)
-    contradicted = [c.sentence for c in cliff.EXPERIMENT.claims(results) if c.verdict == "does not hold"]
+    contradicted = [c.statement for c in cliff.EXPERIMENT.claims(results) if c.verdict == "does not hold"]
     for words in expected:
         assert any(words in sentence for sentence in contradicted), words
 
@@ -99,7 +107,7 @@ def test_another_story_is_contradicted(scheme, learns, expected):
 def test_a_seed_that_misses_the_optimum_is_told():
     results = story()
     results["cliff/grm-1/seed4"] = run(450, 4, greedy=86)
-    (consistent,) = (c for c in cliff.EXPERIMENT.claims(results) if "consistently" in c.sentence)
+    (consistent,) = (c for c in cliff.EXPERIMENT.claims(results) if "consistently" in c.statement)
     assert consistent.verdict == "does not hold"
     assert "grm-1 9 of 10 seeds" in consistent.here
     assert consistent.paper == "88, 13"
@@ -144,12 +152,12 @@ def test_ablations_are_decided_on_their_own_runs():
         if "/none/" not in name
     }
     claims = cliff.EXPERIMENT.claims(results | ablated)
-    extra = claims[len(SENTENCES) :]
+    extra = claims[len(STATED) :]
     assert [(c.ablation, c.plain) for c in extra] == [("cumulative-mean", False)] * 4
     assert extra[0].verdict == "does not hold"
     assert "pbim 8.32 ×" in extra[0].here  # times no IM's, which is taken from the main runs
     assert extra[0].note.endswith("The ablation does not touch none: their own runs serve.")
-    assert claims[: len(SENTENCES)] == cliff.EXPERIMENT.claims(results)
+    assert claims[: len(STATED)] == cliff.EXPERIMENT.claims(results)
 
 
 def long_story(final: dict[str, float], greedy: dict[str, int]) -> dict[str, Result]:

@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 from payback_lab.environments.cliff import DOWN, RIGHT, UP
+from payback_lab.experiments import long_cliff
 from payback_lab.experiments.cliff import experiment as cliff
-from payback_lab.experiments.cliff.config import ABLATIONS
-from payback_lab.experiments.cliff.walking import result
-from payback_lab.experiments.long_cliff import experiment as long_cliff
+from payback_lab.experiments.cliff.claims import ABLATIONS
+from payback_lab.experiments.cliff.experiment import result
 from payback_lab.learners.q_learning.config import QLearning
 from payback_lab.learners.q_learning.train import Tally
 from payback_lab.methods import SCHEMES
-from payback_lab.running.asked import Asked
-from payback_lab.running.plan import Result, Run
+from payback_lab.runs import Asked, Result, Run
 
 BOTH = [cliff.EXPERIMENT, long_cliff.EXPERIMENT]
 
@@ -120,7 +119,7 @@ def test_cost_ranks_batches():
 
 
 def test_reading_about_experiments_needs_no_jax():
-    modules = "payback_lab.experiments.cliff.experiment, payback_lab.experiments.long_cliff.experiment"
+    modules = "payback_lab.experiments.cliff.experiment, payback_lab.experiments.long_cliff"
     subprocess.run([sys.executable, "-c", f"import sys, {modules}; assert 'jax' not in sys.modules"], check=True)
 
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from payback_lab import experiments
-from payback_lab.experiments.curiosity.config import BONUSES
-from payback_lab.experiments.curiosity.figures import single_figures
-from payback_lab.running.asked import Asked
-from payback_lab.running.plan import Run
+from payback_lab.experiments.curiosity.comparison import single_figures
+from payback_lab.experiments.curiosity.experiment import BONUSES
+from payback_lab.runs import Asked, Run
 from payback_lab.user_error import UserError
 
 EXPERIMENT = experiments.load("curiosity")
@@ -53,7 +52,7 @@ def test_what_cannot_be_planned() -> None:
 def test_planning_and_reporting_need_no_torch() -> None:
     script = (
         "import sys; from payback_lab import experiments; import payback_lab.report.curiosity; "
-        "from payback_lab.running.asked import Asked; experiments.load('curiosity').plan(Asked()); "
+        "from payback_lab.runs import Asked; experiments.load('curiosity').plan(Asked()); "
         "print(*{name.split('.')[0] for name in sys.modules})"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

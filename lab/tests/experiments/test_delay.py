@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from payback_lab.claims.claim import Claim
+from payback_lab.claims.claim import DecidedClaim
 from payback_lab.claims.evidence import Cell
-from payback_lab.experiments.delay.claims import ALL, CELL_BY_CELL, CLAIMS, HIGH, LOW, MIDDLE, ONE, ORDERINGS
+from payback_lab.experiments.delay.experiment import ALL, CELL_BY_CELL, CLAIMS, HIGH, LOW, MIDDLE, ONE, ORDERINGS
 from payback_lab.experiments.delay.felt import NAMES, felt, repayment_noise, shares
 from payback_lab.experiments.delay.ordering import correlation, felt_by_cell, middle
-from payback_lab.running.plan import Result
+from payback_lab.runs import Result
 
 PREDICTIONS = Path(__file__).parents[3] / "docs" / "predictions.md"
 
@@ -43,7 +43,7 @@ def test_a_scheme_that_repays_nothing_has_no_shares():
         shares("im", 0.9)
 
 
-def told(by: str | Mapping[Cell, float | None], seeds: int = 3, spread: float = 0.001) -> list[Claim]:
+def told(by: str | Mapping[Cell, float | None], seeds: int = 3, spread: float = 0.001) -> list[DecidedClaim]:
     """Decide all sentences where cells learn in the order of a figure, or at these million steps."""
     if isinstance(by, str):
         known = felt_by_cell(ALL)
@@ -59,8 +59,8 @@ def told(by: str | Mapping[Cell, float | None], seeds: int = 3, spread: float = 
     return CLAIMS.decide(results)
 
 
-def verdict(claims: list[Claim], sentence: str) -> str:
-    (found,) = [claim for claim in claims if claim.sentence == sentence]
+def verdict(claims: list[DecidedClaim], sentence: str) -> str:
+    (found,) = [claim for claim in claims if claim.statement == sentence]
     return found.verdict
 
 
@@ -97,14 +97,14 @@ def test_while_cells_are_missing_or_seeds_are_few_nothing_is_decided():
     whole = dict.fromkeys(ALL, 1.0)
     few = told({cell: at for cell, at in whole.items() if cell != (ONE, "grm-3")})
     assert verdict(few, "η orders the cells across λ.") == "undecided"
-    assert [claim.here for claim in few if claim.sentence == "η orders the cells across λ."] == [
+    assert [claim.here for claim in few if claim.statement == "η orders the cells across λ."] == [
         "not run: grm-3 at λ = 1"
     ]
     assert verdict(few, "At λ = 0.99 no cell learns within 3 million steps, except perhaps D = 100.") == "does not hold"
     assert {claim.verdict for claim in told(whole, seeds=2)} == {"undecided"}
 
 
-def cells_told(**at: float | None) -> list[Claim]:
+def cells_told(**at: float | None) -> list[DecidedClaim]:
     """Decide with each scheme of every λ learning at these million steps, the others at 1."""
     named = {name.replace("_", "-").replace("geometric", "geometric-0.9"): value for name, value in at.items()}
     return told({cell: named.get(cell[1], 1.0) for cell in ALL})
@@ -141,7 +141,7 @@ BETWEEN = "λ = {} the geometric matching learns between D = 10 and D = 3"
     ],
 )
 def test_the_predictions_cell_by_cell(at, sentence: str, expected: str):
-    (found,) = [claim for claim in cells_told(**at) if sentence in claim.sentence]
+    (found,) = [claim for claim in cells_told(**at) if sentence in claim.statement]
     assert found.verdict == expected, found.here
 
 

@@ -17,10 +17,10 @@ from payback_lab.experiments.resumable import about_run
 from payback_lab.learners.checkpoint import save_checkpoint
 from payback_lab.methods import OTHERS, SCHEMES
 from payback_lab.running import local
-from payback_lab.running.plan import Run, checkpoint_of
 from payback_lab.running.request import Request
 from payback_lab.running.run import planned
 from payback_lab.running.task import Event, perform
+from payback_lab.runs import Run, checkpoint_of
 
 ASK = ("run", "doorkey", "--schemes", "grm-10", "--settings", "a0.02-g0.995", "--seeds", "1", "--steps", "49152")
 

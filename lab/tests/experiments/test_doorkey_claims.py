@@ -2,10 +2,9 @@
 
 import pytest
 
-from payback_lab.claims.claim import Claim
-from payback_lab.experiments.doorkey.claims import CLAIMS, SENTENCES
-from payback_lab.experiments.doorkey.measures import PAPER_T, SETTLED
-from payback_lab.experiments.doorkey.printed import HIGH, LOW, MIDDLE, TABLE
+from payback_lab.claims.claim import DecidedClaim
+from payback_lab.experiments.doorkey.claims import CLAIMS, STATED
+from payback_lab.experiments.doorkey.measures import HIGH, LOW, MIDDLE, PAPER_T, SETTLED, TABLE
 from payback_lab.methods import MATCHED
 
 from .doorkey_story import TOTAL, all_cells, at, run, story
@@ -13,16 +12,16 @@ from .doorkey_story import TOTAL, all_cells, at, run, story
 NORMALISED = ("pbim", "grm-1", "grm-10")
 
 
-def found(told: list[Claim], words: str) -> list[Claim]:
-    chosen = [c for c in told if words in c.sentence]
+def found(told: list[DecidedClaim], words: str) -> list[DecidedClaim]:
+    chosen = [c for c in told if words in c.statement]
     assert chosen, words
     return chosen
 
 
 def test_the_papers_story_is_told_back():
     told = CLAIMS.decide(story())
-    assert len(told) == len(SENTENCES)
-    doubted = {c.sentence: c.verdict for c in told if c.verdict != "holds"}
+    assert len(told) == len(STATED)
+    doubted = {c.statement: c.verdict for c in told if c.verdict != "holds"}
     tie = "Both forms of GRM D = 10 end in a statistical tie for the most optimal policy at"
     # Printed figures that differ, each with hardly any spread over seeds, are no tie; and 36.9 is not below 36.4.
     assert doubted == dict.fromkeys(
@@ -93,7 +92,7 @@ ALIKE = {"settled": dict.fromkeys(all_cells(), 2.0), "length": dict.fromkeys(all
 )
 def test_another_story_is_judged_otherwise(changes, words, verdict):
     evidence = CLAIMS.gather(story(**changes))
-    told = [CLAIMS.claim(sentence, evidence) for sentence in SENTENCES if words in sentence.sentence]
+    told = [CLAIMS.decide_one(claim, evidence) for claim in STATED if words in claim.statement]
     assert {c.verdict for c in told} == {verdict}, [c.here for c in told]
 
 
@@ -113,8 +112,8 @@ def test_every_sentence_can_come_out_either_way():
         story(at([LOW], ["grm-10"], 0.9) | at([HIGH], ["grm-10"], 8)),
     ]
     verdicts = [{c.verdict for c in told} for told in zip(*map(CLAIMS.decide, stories), strict=True)]
-    open_to_data = [i for i, sentence in enumerate(SENTENCES) if sentence.needs]
-    assert [SENTENCES[i].sentence for i in open_to_data if not verdicts[i] >= {"holds", "does not hold"}] == []
+    open_to_data = [i for i, sentence in enumerate(STATED) if sentence.needs]
+    assert [STATED[i].statement for i in open_to_data if not verdicts[i] >= {"holds", "does not hold"}] == []
 
 
 @pytest.mark.parametrize(
@@ -135,7 +134,7 @@ def test_too_little_is_undecided(results, words):
 def test_one_cell_wanting_leaves_its_sentences_open():
     results = {name: r for name, r in story().items() if f"{HIGH}/pbim-raw" not in name}
     told, full = CLAIMS.decide(results), CLAIMS.decide(story())
-    for sentence, now, before in zip(SENTENCES, told, full, strict=True):
+    for sentence, now, before in zip(STATED, told, full, strict=True):
         wanting = (HIGH, "pbim-raw") in sentence.needs
         assert now.verdict == ("undecided" if wanting else before.verdict)
         assert now.here == ("not run: pbim-raw at (0.025, 0.995)" if wanting else before.here)
@@ -145,7 +144,7 @@ def test_one_cell_wanting_leaves_its_sentences_open():
 
 
 def test_every_note_says_the_rule_and_the_seeds():
-    for sentence, told in zip(SENTENCES, CLAIMS.decide(story()), strict=True):
+    for sentence, told in zip(STATED, CLAIMS.decide(story()), strict=True):
         if sentence.needs:
             assert told.note.startswith("Seeds: 5 per cell.")
             assert "interval" in told.note
@@ -182,8 +181,8 @@ def test_ablations_are_decided_on_their_own_runs():
     }
     ablated |= {f"doorkey+learner-discount-0.99/{HIGH}/im/seed{k}": run(k, HIGH, "im", 3, 60) for k in range(3)}
     told = CLAIMS.decide(main | ablated)
-    assert told[: len(SENTENCES)] == CLAIMS.decide(main)
-    extra = told[len(SENTENCES) :]
+    assert told[: len(STATED)] == CLAIMS.decide(main)
+    extra = told[len(STATED) :]
     assert [(c.ablation, c.verdict) for c in extra] == [
         ("plain-settlement", "does not hold"),
         ("plain-settlement", "does not hold"),
@@ -202,7 +201,7 @@ def test_the_low_setting_is_decided_again_without_interest():
         for scheme, settled in (("pbim", 1.0), ("pbim-raw", 2.0))
         for k in range(3)
     }
-    extra = CLAIMS.decide(story() | ablated)[len(SENTENCES) :]
+    extra = CLAIMS.decide(story() | ablated)[len(STATED) :]
     assert [(c.text, c.verdict) for c in extra] == [
         ("plain-settlement: At (0.005, 0.99) PBIM does not improve convergence time over IM.", "does not hold"),
         (

@@ -6,9 +6,9 @@ import pytest
 import payback
 from payback_lab.experiments.doorkey.delay_one import approximated, measured, with_ends
 from payback_lab.experiments.doorkey.figures import training_means
-from payback_lab.experiments.doorkey.printed import PAIRS
-from payback_lab.experiments.doorkey.procrastination import waiting_pays
-from payback_lab.running.plan import Result
+from payback_lab.experiments.doorkey.measures import PAIRS
+from payback_lab.experiments.doorkey.rules import waiting_pays
+from payback_lab.runs import Result
 
 
 def test_waiting_pays_where_the_whole_sum_says_so():

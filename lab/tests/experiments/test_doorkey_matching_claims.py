@@ -2,12 +2,10 @@
 
 import pytest
 
-from payback_lab.claims.comparison import welch
-from payback_lab.experiments.doorkey.claims import CLAIMS, SENTENCES
-from payback_lab.experiments.doorkey.matching_claims import SURE
-from payback_lab.experiments.doorkey.measures import LENGTH
-from payback_lab.experiments.doorkey.printed import MIDDLE
-from payback_lab.running.plan import Result
+from payback_lab.experiments.doorkey.claims import CLAIMS, STATED, SURE
+from payback_lab.experiments.doorkey.measures import LENGTH, MIDDLE
+from payback_lab.runs import Result
+from payback_lab.statistics import welch
 
 from .doorkey_story import run, story
 
@@ -26,8 +24,8 @@ def matching(scheme: str, settled: float | None, length: float, seeds: int = 3) 
     ],
 )
 def test_another_matching_is_held_against_ten(settled, length, verdicts):
-    told = CLAIMS.decide(story() | matching("grm-30", settled, length))[len(SENTENCES) :]
-    assert [c.sentence.split("“")[1] for c in told] == [
+    told = CLAIMS.decide(story() | matching("grm-30", settled, length))[len(STATED) :]
+    assert [c.statement.split("“")[1] for c in told] == [
         "GRM D = 30” ends in a better policy than GRM D = 10.",
         "GRM D = 30” learns sooner than GRM D = 10.",
     ]
@@ -39,13 +37,13 @@ def test_one_of_six_matchings_is_not_better_by_the_skin_of_its_teeth():
     results = story(length={(MIDDLE, "grm-10"): 37.1}, seeds=3)
     # Below on every bootstrap draw, but one of six looks so at this p.
     results |= matching("grm-30", 1.5, 36.9)
-    (ends, _) = CLAIMS.decide(results)[len(SENTENCES) :]
+    (ends, _) = CLAIMS.decide(results)[len(STATED) :]
     p = welch(*(CLAIMS.gather(results).values((MIDDLE, s), LENGTH) for s in ("grm-30", "grm-10")))
     assert SURE < p < 0.05
     assert ends.verdict == "undecided"
 
 
 def test_a_matching_needs_three_seeds():
-    told = CLAIMS.decide(story() | matching("when", None, 635.0, seeds=2))[len(SENTENCES) :]
+    told = CLAIMS.decide(story() | matching("when", None, 635.0, seeds=2))[len(STATED) :]
     assert [c.verdict for c in told] == ["undecided", "undecided"]
     assert all(c.note.startswith("Too few seeds") for c in told)

@@ -10,14 +10,14 @@ import pytest
 from rich.console import Console
 
 from payback_lab import cli, records
-from payback_lab.experiments.delay import config as delay
+from payback_lab.experiments import reach
+from payback_lab.experiments.delay import experiment as delay
 from payback_lab.experiments.doorkey.sized import parse_sized_setting
-from payback_lab.experiments.reach import config as reach
-from payback_lab.experiments.reach.claims import CLAIMS
+from payback_lab.experiments.reach import CLAIMS
 from payback_lab.learners.ppo.train import Record
-from payback_lab.running.plan import Result
 from payback_lab.running.request import Request
 from payback_lab.running.run import planned, run
+from payback_lab.runs import Result
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -173,6 +173,6 @@ def test_claims_are_decided_again_from_the_committed_figures(tmp_path: Path, mon
     path.write_text(json.dumps({**stored, "claims": []}))
     assert cli.main(("report", "--decide-again", "--summaries", str(tmp_path / "results"))) == 0
     again = json.loads(path.read_text())
-    assert [claim["sentence"] for claim in again["claims"]] == [s.sentence for s in CLAIMS.sentences]
+    assert [claim["sentence"] for claim in again["claims"]] == [s.statement for s in CLAIMS.stated]
     assert again["groups"] == stored["groups"]
     assert "decided the claims" in capsys.readouterr().out

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
-from payback_lab.claims.comparison import improvement, interval_of_improvement, welch
-from payback_lab.experiments.doorkey.printed import HIGH, LOW, MIDDLE, SETTINGS, TABLE
+from payback_lab.experiments.doorkey.measures import HIGH, LOW, MIDDLE, SETTINGS, TABLE
 from payback_lab.experiments.doorkey.table import Reached, Row, table_rows
 from payback_lab.methods import SCHEMES
-from payback_lab.statistics import Estimate
+from payback_lab.statistics import Estimate, improvement, interval_of_improvement, welch
 
 
 def runs(setting: str, scheme: str, lengths, times=None, settled=None) -> list[dict]:

@@ -5,10 +5,8 @@ import pytest
 
 from payback_lab.environments.doorkey.optimum import optimal_length
 from payback_lab.environments.doorkey.rules import make_doorkey
-from payback_lab.experiments.reach.claims import CLAIMS
-from payback_lab.experiments.reach.config import CELLS, METHODS, setting, steps
-from payback_lab.experiments.reach.measures import OPTIMUM, row, rows
-from payback_lab.running.plan import Result
+from payback_lab.experiments.reach import CELLS, CLAIMS, METHODS, OPTIMUM, row, rows, setting, steps
+from payback_lab.runs import Result
 
 PREDICTED = {("none", 8), ("none", 10), ("im", 8), ("grm-30", 8), *(("grm-30", size) for size in (10, 11, 12, 13, 14))}
 
@@ -35,7 +33,7 @@ def told(solving=frozenset(PREDICTED), seeds: int = 3, **changes) -> dict[str, s
             figures = (1.0, 3 * OPTIMUM[size]) if good else (0.1, 9.0 * size**2)
             for seed in range(seeds):
                 results[f"reach/{setting(size)}/{scheme}/seed{seed}"] = run(size, *figures, **changes)
-    return {claim.sentence: claim.verdict for claim in CLAIMS.decide(results)}
+    return {claim.statement: claim.verdict for claim in CLAIMS.decide(results)}
 
 
 def test_the_prediction_is_told_back():

@@ -7,7 +7,6 @@ import pytest
 from rich.console import Console
 
 from payback.mdp import Shaping, compare, solve
-from payback_lab.prior_work.command import run
 from payback_lab.prior_work.problems import (
     absorbing,
     advised_chain,
@@ -17,7 +16,7 @@ from payback_lab.prior_work.problems import (
     optimal_sets,
     optimal_values,
 )
-from payback_lab.prior_work.summary import FILE, NOTES, Decided, as_markdown, as_rows, as_text, load, save
+from payback_lab.prior_work.summary import FILE, NOTES, Decided, as_markdown, as_rows, as_text, load, run, save
 from payback_lab.prior_work.table import GAMMA, SETTINGS, prior_table
 
 ROOT = Path(__file__).parents[3]

@@ -1,16 +1,14 @@
-"""Records of the fake experiment, written without running anything, and pages of the browser."""
+"""Records of the fake experiment, written without running anything."""
 
 import shutil
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from payback_lab import records
 from payback_lab.methods import SCHEMES
 from payback_lab.report.summary import Summary, summarise
-from payback_lab.running.asked import Asked
+from payback_lab.runs import Asked
 
 MADE = {
     "created": "2026-01-02T03:04:05+00:00",
@@ -57,25 +55,3 @@ def summary(found: dict[str, records.Record]) -> Summary:
 def runs(fake, written: Path, tmp_path: Path) -> Path:
     """A copy of the records that a test may change, with the fake experiment on the command line."""
     return Path(shutil.copytree(written, tmp_path / "runs"))
-
-
-@pytest.fixture
-def opened(browser) -> Iterator[Callable[..., Any]]:
-    """Open a page without a network; it keeps what it says (`said`) and what it asks for (`asked`)."""
-    contexts = []
-
-    def open_page(address: str, width: int = 1280, height: int = 800, **options: Any) -> Any:
-        context = browser.new_context(offline=True, viewport={"width": width, "height": height}, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.said, page.asked = [], []
-        page.on("console", lambda message: page.said.append(message.text))
-        page.on("pageerror", lambda error: page.said.append(str(error)))
-        page.on("request", lambda request: page.asked.append(request.url))
-        page.set_default_timeout(60_000)  # a busy machine draws slowly
-        page.goto(address)
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()

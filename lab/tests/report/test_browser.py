@@ -9,9 +9,7 @@ from rich.console import Console
 
 from payback_lab.methods import TITLES
 from payback_lab.report.command import report as write_report
-from payback_lab.running.asked import Asked
-
-pytestmark = pytest.mark.timeout(400)
+from payback_lab.runs import Asked
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +34,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def page(opened, report: Path):
+def page(open_page, report: Path):
     """The page, open and drawn, with everything it said and asked for."""
-    page = opened(report.as_uri())
+    page = open_page(report.as_uri())
     page.locator("[data-chart=fake-return]").scroll_into_view_if_needed()
     page.wait_for_selector("[data-chart=fake-return][data-drawn]")
     return page
@@ -57,9 +55,7 @@ def test_it_opens_without_a_request_or_a_complaint(page, report: Path) -> None:
     unfold_all(page)
     for chart in page.locator(".chart").all():
         chart.scroll_into_view_if_needed()
-    page.wait_for_function(
-        "() => [...document.querySelectorAll('.chart')].every((c) => c.dataset.drawn)", timeout=60_000
-    )
+    page.wait_for_function("() => [...document.querySelectorAll('.chart')].every((c) => c.dataset.drawn)")
     assert page.locator(".chart svg").count() == page.locator(".chart").count() > 20
     assert page.said == []
     assert page.asked == [report.as_uri()]
@@ -67,7 +63,7 @@ def test_it_opens_without_a_request_or_a_complaint(page, report: Path) -> None:
 
 def test_what_is_folded_is_not_drawn_before_it_is_unfolded(page) -> None:
     page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
-    page.wait_for_timeout(500)
+    page.evaluate("() => new Promise((frame) => requestAnimationFrame(() => requestAnimationFrame(frame)))")
     assert page.locator("#fake-policies .chart[data-drawn]").count() == 0
     page.locator("#fake-policies > summary").click()
     page.wait_for_selector("#fake-policies .chart[data-drawn]")

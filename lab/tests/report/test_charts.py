@@ -5,9 +5,7 @@ import pytest
 from payback_lab.methods import SCHEMES
 from payback_lab.policy import ground
 from payback_lab.report.charts.cliff import grid_chart, moves, policy_chart
-from payback_lab.report.charts.curves import curve_chart
-from payback_lab.report.charts.final_figures import delay_chart
-from payback_lab.report.charts.picture import picture_chart
+from payback_lab.report.charts.curves import curve_chart, delay_chart, picture_chart
 from payback_lab.report.charts.style import OTHER, colour
 
 

@@ -1,16 +1,11 @@
-"""What the page of the curiosity experiment says, from made-up runs whose outcome is known."""
-
-import json
-from pathlib import Path
+"""The tables of the curiosity experiment, from made-up runs whose outcome is known."""
 
 import numpy as np
 import pytest
 
-from payback_lab.experiments.curiosity.comparison import compare, share, steps_until
-from payback_lab.experiments.curiosity.config import BONUSES, PAIRED, SCHEMES
-from payback_lab.experiments.curiosity.predicted import predictions
-from payback_lab.report.charts.curiosity import seed_rows
-from payback_lab.report.curiosity import page
+from payback_lab.experiments.curiosity.comparison import compare, predictions, share, steps_until
+from payback_lab.experiments.curiosity.experiment import BONUSES, PAIRED, SCHEMES
+from payback_lab.report.curiosity import others_table, others_together, rnd_comparisons, rnd_table, seed_rows
 
 
 def runs(scheme: str, steps: list[float | None], lengths: list[float] | None = None) -> list[dict]:
@@ -18,16 +13,6 @@ def runs(scheme: str, steps: list[float | None], lengths: list[float] | None = N
     found = zip(range(len(steps)), steps, lengths, strict=True)
     told = {"scheme": scheme, "trained_steps": 300_032}
     return [{**told, "seed": seed, "solved_step": step, "sampled_length": n} for seed, step, n in found]
-
-
-def written(folder: Path, cells: dict[tuple[str, str], list[dict]]) -> Path:
-    groups = [
-        {"name": f"curiosity/{bonus}", "runs": [run for (b, _), own in cells.items() if b == bonus for run in own]}
-        for bonus in dict.fromkeys(bonus for bonus, _ in cells)
-    ]
-    (folder / "curiosity").mkdir()
-    (folder / "curiosity/summary.json").write_text(json.dumps({"groups": groups, "notes": ["A note."]}))
-    return folder
 
 
 SLOW, FAST = [200_000.0 + 1000 * i for i in range(8)], [50_000.0 + 1000 * i for i in range(8)]
@@ -51,39 +36,23 @@ def test_better_worse_and_open() -> None:
     assert not compare(runs("a", SLOW), runs("b", SLOW)).gains
 
 
-def test_the_page_says_that_nothing_is_gained(tmp_path: Path) -> None:
-    text = page(written(tmp_path, ALL))
-    assert "All 94 runs are in it." in text
-    assert text.count("`grm-30` gains nothing that these seeds decide**") == 2
-    assert "| RND | seeds |" in text
-    assert text.count("| `e3b` |") == 2
-    assert "Over 9 together" in text
-    assert text.endswith("- A note.\n")
+def test_the_tables_have_every_scheme_and_bonus() -> None:
+    assert rnd_table(ALL).startswith("| RND | seeds |")
+    assert rnd_table(ALL).count("| 8 of 8 ") == len(SCHEMES)
+    assert others_table(ALL).count("| `e3b` |") == 2
+    steps, final = others_together(ALL)
+    assert (steps.value, final.value) == (0.0, 0.0)
 
 
-def test_the_page_says_what_is_gained_and_lost(tmp_path: Path) -> None:
-    cells = ALL | {
-        ("rnd", "grm-30"): runs("grm-30", FAST),
-        ("rnd", "none"): runs("none", SLOW, [10.0] * 8),
-    }
-    text = page(written(tmp_path, cells))
-    assert "**Compared with the raw bonus, `grm-30` gains something**: the steps until then." in text
-    assert (
-        "**Compared with no bonus, `grm-30` gains nothing that these seeds decide**, and loses: the final length."
-        in text
-    )
+def test_the_comparisons_name_what_is_better() -> None:
+    cells = ALL | {("rnd", "grm-30"): runs("grm-30", FAST), ("rnd", "none"): runs("none", SLOW, [10.0] * 8)}
+    better = [line.rpartition("| ")[2] for line in rnd_comparisons(cells).splitlines()[2:]]
+    assert better == ["yes |", "no |", "no |", "no |", "no |"]  # sooner than no bonus, but with longer episodes
 
 
-def test_few_seeds_decide_nothing(tmp_path: Path) -> None:
-    cells = {
-        ("rnd", "im"): runs("im", SLOW[:2]),
-        ("rnd", "grm-30"): runs("grm-30", FAST[:2]),
-        ("e3b", "im"): runs("im", SLOW[:1]),
-    }
-    text = page(written(tmp_path, cells))
-    assert "**5 of the 94 planned runs are in it so far**" in text
-    assert text.count("cannot be said of fewer than 3 seeds each") == 2
-    assert "gains something**" not in text
+def test_few_seeds_decide_nothing() -> None:
+    cells = {("rnd", "im"): runs("im", SLOW[:2]), ("rnd", "grm-30"): runs("grm-30", FAST[:2])}
+    assert len(rnd_comparisons(cells).splitlines()) == 2
     assert {found.verdict for found in predictions(cells)} == {"not run yet"}
 
 

@@ -42,11 +42,11 @@ def test_a_group_is_set_beside_the_paper() -> None:
         {"scheme": "none", "seed": 0, "mean_length": None, "converged": False},
     )
     im, none = panel_of_group(summary(own), own, "mean_length").rows
-    assert (im.said, im.printed, none.said, none.printed, none.at) == ("60", "60", "in no seed", "N/A", None)
+    assert (im.text, im.printed, none.text, none.printed, none.at) == ("60", "60", "in no seed", "N/A", None)
     assert im.at == im.paper
     assert none.paper is None
     counted = panel_of_group(summary(own), own, "converged")
-    assert [row.said for row in counted.rows] == ["1 of 2", "0 of 1"]
+    assert [row.text for row in counted.rows] == ["1 of 2", "0 of 1"]
     assert (counted.least, counted.most) == ("0", "1")
 
 
@@ -59,4 +59,4 @@ def test_a_claim_has_a_chart_for_each_measure_at_each_setting_on_one_axis() -> N
     assert [p.title for p in (low, high, settled)] == ["N̄ (low)", "N̄ (high)", "settled (low)"]
     assert (low.least, low.most) == (high.least, high.most) == ("39", "81")
     assert low.rows[0].paper == high.rows[0].paper
-    assert (settled.rows[0].said, settled.rows[0].at) == ("never", None)
+    assert (settled.rows[0].text, settled.rows[0].at) == ("never", None)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from payback_lab.claims.claim import Claim
+from payback_lab.claims.claim import DecidedClaim
 from payback_lab.prior_work.summary import Text
 from payback_lab.report.page import json_in_html, page
 from payback_lab.report.summary import Summary
@@ -61,7 +61,7 @@ def test_text_from_files_is_never_markup(summary: Summary) -> None:
         curves={EVIL: {name: curve[:2] for name, curve in summary.groups[0].curves["none"].items()}},
         policies={EVIL: summary.groups[0].policies["none"]},
     )
-    claim = Claim(EVIL, EVIL, EVIL, EVIL, EVIL, EVIL)  # pyright: ignore[reportArgumentType]
+    claim = DecidedClaim(EVIL, EVIL, EVIL, EVIL, EVIL, EVIL)  # pyright: ignore[reportArgumentType]
     text, _ = page(
         [
             Summary(

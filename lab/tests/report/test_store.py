@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from payback_lab import records
-from payback_lab.claims.claim import Claim
+from payback_lab.claims.claim import DecidedClaim
 from payback_lab.report.store import merged
 from payback_lab.report.summary import Summary, summarise
 from payback_lab.user_error import UserError
@@ -21,9 +21,9 @@ class Counting:
     def __getattr__(self, name: str):
         return getattr(self._fake, name)
 
-    def claims(self, results) -> list[Claim]:
+    def claims(self, results) -> list[DecidedClaim]:
         assert all("greedy_return" in result.summary for result in results.values())
-        return [Claim("", "", "", str(len(results)), "holds")]
+        return [DecidedClaim("", "", "", str(len(results)), "holds")]
 
 
 @pytest.fixture

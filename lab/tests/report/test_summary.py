@@ -9,13 +9,13 @@ import pytest
 from rich.console import Console
 
 from payback_lab import experiments, records
-from payback_lab.claims.claim import Claim
+from payback_lab.claims.claim import DecidedClaim
 from payback_lab.report import store
 from payback_lab.report.charts.collection import Charts
 from payback_lab.report.command import report
 from payback_lab.report.page import page
 from payback_lab.report.summary import Summary, thin
-from payback_lab.running.asked import Asked
+from payback_lab.runs import Asked
 from payback_lab.user_error import UserError
 
 
@@ -153,8 +153,8 @@ def test_runs_cut_short_are_drawn_beside_the_full_ones(summary: Summary) -> None
 
 
 def test_runs_cut_short_leave_the_verdicts_to_the_full_ones(summary: Summary) -> None:
-    full = replace(summary, claims=(Claim("", "Decided in full.", "", "", "holds"),))
-    short = replace(cut_short(full), claims=(Claim("", "Open.", "", "", "undecided"),))
+    full = replace(summary, claims=(DecidedClaim("", "Decided in full.", "", "", "holds"),))
+    short = replace(cut_short(full), claims=(DecidedClaim("", "Open.", "", "", "undecided"),))
     for shown, committed, words, elsewhere in (
         (short, [full], "Decided in full.", True),
         (short, [], "Open.", False),

@@ -130,18 +130,19 @@ def kill_group(process) -> None:
 def test_kill_9_at_random_moments_changes_no_bit(payback_process, tmp_path: Path) -> None:
     ask = ("run", "fake", "--schemes", "none", "im", "grm-1", "--seeds", "3", "--steps", "50", "--workers", "2")
     straight = payback_process(*ask, "--out", "straight")
-    assert straight.wait(60) == 0, straight.stderr.read()
+    assert straight.wait() == 0, straight.stderr.read()
     straight.communicate()
     rng = random.Random(0)
-    for attempt in range(6):
-        process = payback_process(*ask, "--out", "killed", FAKE_PACE="0.4")
-        # Early, in the middle, and (sooner or later) while records are being written.
-        time.sleep(0.3 + 0.5 * attempt + rng.random())
+    for enough in (0, 1, 2, 4, 6, 8):
+        process = payback_process(*ask, "--out", "killed", FAKE_PACE="0.2")
+        # Early, between records, and while the next ones of a batch are being written.
+        while len(records.folders(tmp_path / "killed")) < enough and process.poll() is None:
+            time.sleep(0.02 * rng.random())
         kill_group(process)
         for folder in records.folders(tmp_path / "killed"):
             assert records.flaw(folder) is None  # the rename is atomic: what is there is whole
     final = payback_process(*ask, "--out", "killed")
-    said, error = final.communicate(timeout=60)
+    said, error = final.communicate()
     assert final.returncode == 0, error
     assert contents(tmp_path / "killed") == contents(tmp_path / "straight")
     assert len(contents(tmp_path / "killed")) == 27, said
@@ -150,13 +151,12 @@ def test_kill_9_at_random_moments_changes_no_bit(payback_process, tmp_path: Path
 def test_workers_end_when_their_parent_is_killed(payback_process, tmp_path: Path) -> None:
     process = payback_process("run", "fake", "--schemes", "none", "--seeds", "1", FAKE_PACE="600")
     lock = tmp_path / "runs/fake/none/.seed0.lock"
-    deadline = time.monotonic() + 60
-    while not lock.exists() and time.monotonic() < deadline:
+    while not lock.exists() and process.poll() is None:
         time.sleep(0.05)
     os.kill(process.pid, signal.SIGKILL)
-    process.communicate(timeout=20)  # returns when the last process that holds our pipes has ended
+    process.communicate()  # returns when the last process that holds our pipes has ended
     again = payback_process("run", "fake", "--schemes", "none", "--seeds", "1")
-    assert again.wait(60) == 0
+    assert again.wait() == 0
     again.communicate()
 
 
@@ -165,7 +165,7 @@ def test_two_processes_share_a_folder(payback_process, tmp_path: Path) -> None:
     log = tmp_path / "log"
     both = [payback_process(*ask, FAKE_PACE="0.5", FAKE_LOG=str(log)) for _ in range(2)]
     for process in both:
-        _, error = process.communicate(timeout=120)
+        _, error = process.communicate()
         assert process.returncode == 0, error
     assert sorted(log.read_text().split()) == ["grm-1", "im", "none"]  # nothing was computed twice
     folders = records.folders(tmp_path / "shared")
@@ -180,39 +180,19 @@ def test_the_command_that_is_kept_names_no_folder() -> None:
     assert Request("cliff").command == "payback-lab run cliff"
 
 
-@pytest.mark.timeout(300)
-def test_the_real_cliff_killed_and_resumed_is_the_same_to_the_bit(tmp_path: Path) -> None:
+def test_the_real_cliff_resumed_is_the_same_to_the_bit(tmp_path: Path) -> None:
     pytest.importorskip("jax", reason="JAX is not installed: pip install payback-lab")
 
-    def cliff(out: str) -> subprocess.Popen:
-        ask = ("run", "cliff", "--schemes", "grm-10", "--seeds", "3", "--steps", "40", "--workers", "1", "--out", out)
-        # What is killed may not write to the shared cache, where it could leave half a compiled program.
-        cached = {"JAX_ENABLE_COMPILATION_CACHE": "true" if out == "straight" else "false"}
-        environment = {**os.environ, **cached, "PYTHONPATH": os.pathsep.join(sys.path)}
-        return subprocess.Popen(
-            [sys.executable, "-m", "payback_lab.cli", *ask],
-            cwd=tmp_path,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-
     def finish(out: str) -> dict[str, bytes]:
-        process = cliff(out)
-        _, error = process.communicate(timeout=240)
-        assert process.returncode == 0, error
+        ask = ("run", "cliff", "--schemes", "grm-10", "--seeds", "3", "--steps", "40", "--workers", "1", "--out", out)
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [sys.executable, "-m", "payback_lab.cli", *ask]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
         return contents(tmp_path / out)
 
-    begin = time.monotonic()
     straight = finish("straight")
-    took = time.monotonic() - begin
     assert len(straight) == 9
-    process = cliff("killed")
-    time.sleep(0.7 * took)
-    kill_group(process)
-    # One seed is there, as if the kill had come between two records: the others must not miss its company.
-    shutil.rmtree(tmp_path / "killed", ignore_errors=True)
+    # One seed is there, as if a kill had come between two records: the others must not miss its company.
     shutil.copytree(tmp_path / "straight/cliff/grm-10/seed1", tmp_path / "killed/cliff/grm-10/seed1")
     assert finish("killed") == straight

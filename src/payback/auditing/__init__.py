@@ -1,1 +1,1 @@
-"""Does a log of shaped rewards keep the law, and if not, where and why?"""
+"""Do the shaped rewards of a log cancel in every episode, and if not, where and why?"""

@@ -1,81 +1,230 @@
-"""Naming the cause of an environment's leaks: the supposition that explains all of them best.
+"""Name the cause of an environment's leaks: the hypothesis that explains all of them best.
 
-Each cause supposes what was paid wrongly. It is scored by how much of the leak is left if that is put right, in powers
-of ten and on average over the episodes: a right supposition leaves rounding errors, or the log's noise; a wrong one
-leaves about as much as there was.
+A hypothesis is scored by how much of each leak is left without its cause, in powers of ten, on average over the
+episodes: the right one leaves rounding errors or the log's noise, a wrong one about as much as there was.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from payback.auditing import repairs, signs
-from payback.auditing.cause import Cause, Diagnosis, because
-from payback.auditing.evidence import Episode, Evidence
+from payback.auditing.hypotheses import Cause, Evidence, Hypothesis, LeakyEpisode, from_bonus, from_payments
+from payback.auditing.infer import MatchingFit
+from payback.auditing.rows import Log, batches, run_starts
+from payback.auditing.scan import LEAKS, EpisodeTable
+from payback.auditing.without_bonus import without_bonus
+from payback.core.arrays import plain
 
 MOST = 4.0
 """Powers of ten beyond which nothing more is gained: the rest is rounding."""
 POOLED = 200
 """Episodes of all environments that are looked at together."""
 LEAST = 0.9
-"""Powers of ten that a supposition must explain to be named."""
-
-
+"""Powers of ten that a hypothesis must explain to be named."""
 OWN = 0.5
 """Powers of ten by which an environment's own cause must explain more than that of all together."""
+NOISE = 0.02
+"""Leaks below this share of the payments may be noise, beside which a few large leaks have a cause of their own."""
+CERTAIN = 2.0
+"""Powers of ten that a hypothesis must explain to be named for leaks that may be noise."""
+AT_TRUNCATIONS = {Cause.UNPAID_END, Cause.NEVER_RESET}
+"""Causes that mean, if only truncated episodes and those after them leak, that `done` lacks the truncations."""
+LIKE_THEM = AT_TRUNCATIONS | {
+    Cause.NEVER_REPAID,
+    Cause.LAST_REWARD_KEPT,
+    Cause.CONSTANT_FACTOR,
+    Cause.CHANGED_AFTER_MATCHING,
+    Cause.UNKNOWN,
+}
+"""Causes for which the two kinds of leak together, before and after a truncation, may be mistaken."""
+LOOKED_AT, ONE_STEP_LOOKED_AT, ROWS_LOOKED_AT, ENVIRONMENTS_LOOKED_AT = 150, 5, 100_000, 8
+"""Leaking episodes, those of one step, and rows of each environment, and environments, from which causes are named."""
+LEAD = 64
+"""Rows before an episode that are looked at: loans of the previous episode."""
 
 
-def diagnose_each(environments: list[list[Episode]], gamma: float, only_truncated: bool = False) -> list[Diagnosis]:
-    """Return a cause for each environment: that of all of them together, unless its own explains far more."""
-    everything = [e for several in environments for e in several]
-    common, best = _explained(everything[:: 1 + len(everything) // POOLED], gamma, only_truncated)
-    if len(environments) == 1:
-        return [common]
-    own = [_explained(several, gamma, only_truncated) for several in environments]
-    return [mine if score > best + OWN else common for mine, score in own]
+class Diagnosis(NamedTuple):
+    """A cause, with the numbers that speak for it."""
+
+    cause: Cause
+    detail: str
+    """The cause's sentence, with the numbers of this log."""
+    step: int | None = None
+    """The step to look at; None for the last."""
+
+    @classmethod
+    def of(cls, cause: Cause, numbers: str = "", step: int | None = None) -> Diagnosis:
+        """Return a diagnosis whose detail is the cause's sentence and, in parentheses, the numbers."""
+        return cls(cause, f"{cause.sentence} ({numbers})" if numbers else cause.sentence, step)
+
+    def __str__(self) -> str:
+        """Write the cause and its sentence."""
+        return f"{self.cause.value}: {self.detail}"
 
 
-def diagnose(episodes: list[Episode], gamma: float, only_truncated: bool = False) -> Diagnosis:
+class Excerpt(NamedTuple):
+    """Some valid rows of one environment."""
+
+    environment: Any
+    first: int
+    length: int
+
+
+class ExcerptRows(NamedTuple):
+    """Its columns, in float64."""
+
+    shaped: np.ndarray
+    rewards: np.ndarray | None
+    lent: np.ndarray | None
+
+
+def diagnose(episodes: list[LeakyEpisode], gamma: float) -> Diagnosis:
     """Return the cause that explains the leaks of these episodes, all of one environment, best.
 
-    `only_truncated` says that no terminated episode of the log leaks.
-
     >>> x = np.array([1.0, 1.0, 1.0])
-    >>> diagnose([Episode(x, x, leak=2.71) for _ in range(3)], 0.9).cause
+    >>> diagnose([LeakyEpisode(x, x, leak=2.71) for _ in range(3)], 0.9).cause
     <Cause.NEVER_REPAID: 'never repaid'>
     """
-    return _explained(episodes, gamma, only_truncated)[0]
+    return _explained(episodes, gamma, set(), None)[0]
 
 
-def _explained(episodes: list[Episode], gamma: float, only_truncated: bool) -> tuple[Diagnosis, float]:
-    """Return the cause and how many powers of ten of the leaks it explains."""
+def _explained(
+    episodes: list[LeakyEpisode], gamma: float, at_truncations: set[Cause], known: MatchingFit | None
+) -> tuple[Diagnosis, float]:
+    """Return the cause and how many powers of ten of the leaks it explains.
+
+    `at_truncations` are the causes that mean `UNSETTLED_TRUNCATION` in this log.
+    """
     longer = [e for e in episodes if len(e.shaped) > 1]
     if not longer:
-        return because(Cause.ONE_STEP_EPISODE, step=0), 0.0
-    evidence = Evidence(longer, gamma)
-    found = [(score(s, evidence), s) for s in (*repairs.suppositions(evidence), *signs.suppositions(evidence))]
-    best, supposed = max(found, key=lambda pair: pair[0], default=(0.0, None))
-    if supposed is None or best < LEAST:
-        return _nothing_fits(evidence), 0.0
-    cause = supposed.cause
-    if cause is Cause.UNPAID_END and only_truncated:
-        cause = Cause.UNSETTLED_TRUNCATION
-    return because(cause, supposed.numbers, supposed.step), best
+        return Diagnosis.of(Cause.ONE_STEP_EPISODE, step=0), 0.0
+    evidence = Evidence(longer, gamma, known)
+    tested = from_payments(evidence) + (without_bonus if longer[0].bonus is None else from_bonus)(evidence)
+    best, named = max(((score(h, evidence), h) for h in tested), key=lambda pair: pair[0])
+    if len(longer) < len(episodes) and best < CERTAIN and float(np.quantile(evidence.relative, 0.9)) < NOISE:
+        return Diagnosis.of(Cause.ONE_STEP_EPISODE, step=0), 0.0
+    cause = named.cause if best >= LEAST else Cause.UNKNOWN
+    if cause in at_truncations:
+        return Diagnosis.of(Cause.UNSETTLED_TRUNCATION), best
+    if cause is Cause.UNKNOWN:
+        e = longer[0]
+        owed = e.shaped[-1] - evidence.missing(e)
+        example = f"for example {owed:.4g} was owed at the last step and {e.shaped[-1]:.4g} was paid"
+        return Diagnosis.of(Cause.UNKNOWN, example), 0.0
+    return Diagnosis.of(cause, named.numbers, named.step), best
 
 
-def score(supposed: repairs.Supposition, evidence: Evidence) -> float:
+def score(hypothesis: Hypothesis, evidence: Evidence) -> float:
     """Return how many powers of ten of the leak are explained, on average; less for what was fitted to few episodes.
 
     Nothing is explained by what leaves more than there was in most episodes, however well it fits the others.
     """
-    if np.mean(supposed.left > 1) > 0.5:
+    if np.mean(hypothesis.left > 1) > 0.5:
         return 0.0
-    left = np.where(np.isfinite(supposed.left), supposed.left, 1.0)
+    left = np.where(np.isfinite(hypothesis.left), hypothesis.left, 1.0)
     gained = np.clip(-np.log10(np.maximum(left, 10.0**-MOST)), 0, MOST)
-    return float(np.average(gained, weights=evidence.weights)) - supposed.handicap
+    return float(np.average(gained, weights=evidence.weights)) - hypothesis.handicap
 
 
-def _nothing_fits(evidence: Evidence) -> Diagnosis:
-    e = evidence.episodes[0]
-    owed = e.shaped[-1] - evidence.missing(e)
-    return because(Cause.UNKNOWN, f"for example {owed:.4g} was owed at the last step and {e.shaped[-1]:.4g} was paid")
+def diagnose_log(
+    log: Log, table: EpisodeTable, gamma: float, known: MatchingFit | None
+) -> tuple[dict[Any, int], Callable[[Any], Diagnosis]]:
+    """Read a log's leaking episodes again, and name the cause of each environment.
+
+    Returns how many episodes of each environment leak, and its diagnosis: that of all environments together, unless
+    its own explains far more.
+    """
+    bad = np.flatnonzero(table.verdict == LEAKS)
+    keys, which, counts = np.unique(table.environment[bad], return_inverse=True, return_counts=True)
+    looked = np.argsort(-counts, kind="stable")[:ENVIRONMENTS_LOOKED_AT].tolist()
+    chosen = [_sample(table, bad[which == e]) for e in looked]
+    rows = iter(rows_of(log, [_span(table, k) for ks in chosen for k in ks]))
+    episodes = [[_episode(table, k, next(rows)) for k in ks] for ks in chosen]
+    at_truncations = _at_truncations(table)
+    together = [e for several in episodes for e in several]
+    common, best = _explained(together[:: 1 + len(together) // POOLED], gamma, at_truncations, known)
+    named: dict[Any, Diagnosis] = {}
+    for e, several in zip(looked, episodes, strict=True):
+        own, more = (common, best) if len(looked) == 1 else _explained(several, gamma, at_truncations, known)
+        named[plain(keys[e])] = own if more > best + OWN else common
+    overall = next(iter(named.values()))
+    leaking = {plain(key): count for key, count in zip(keys, counts.tolist(), strict=True)}
+    return leaking, lambda environment: named.get(environment, overall)
+
+
+def _at_truncations(table: EpisodeTable) -> set[Cause]:
+    """Return the causes that mean that truncations did not reach the matching: only they, and what follows, leak.
+
+    An unsettled truncation leaves loans that the next episode repays, so that episode leaks as well.
+    """
+    truncated, leaks = table.truncated, table.verdict == LEAKS
+    if not (truncated & leaks).any():
+        return set()
+    follows = np.append(False, truncated[:-1] & (table.environment[1:] == table.environment[:-1]))
+    relative = np.abs(table.leak) / np.maximum(table.size, 1e-300)
+    others = relative[~(truncated | follows)]
+    if not len(others):
+        return AT_TRUNCATIONS if truncated.all() else LIKE_THEM
+    noise = float(np.quantile(others, 0.9))
+    visible = noise < NOISE and float(np.median(relative[truncated & leaks])) > 10 * noise
+    return LIKE_THEM if visible else set()
+
+
+def rows_of(log: Log, excerpts: list[Excerpt]) -> list[ExcerptRows]:
+    """Read the log again for the rows of some excerpts; rows beyond its end are left out."""
+    parts: list[list[ExcerptRows]] = [[] for _ in excerpts]
+    seen: dict[Any, int] = {}
+    by_env: dict[Any, list[int]] = {}
+    for k, excerpt in enumerate(excerpts):
+        by_env.setdefault(excerpt.environment, []).append(k)
+    for batch in batches(log.name, log.read()):
+        runs = run_starts(batch.ids)
+        for start, stop in zip(runs.tolist(), np.append(runs[1:], len(batch.ids)).tolist(), strict=False):
+            env = plain(batch.ids[start])
+            base = seen.get(env, 0)
+            for k in by_env.get(env, ()):
+                _, first, length = excerpts[k]
+                a, b = max(first - base, 0), min(first + length - base, stop - start)
+                if a < b:
+                    rows = slice(start + a, start + b)
+                    columns = (batch.shaped, batch.rewards, batch.lent)
+                    part = (None if x is None else x[rows].astype(np.float64) for x in columns)
+                    parts[k].append(ExcerptRows._make(part))
+            seen[env] = base + stop - start
+    columns = ((None if x[0] is None else np.concatenate(x) for x in zip(*pieces, strict=True)) for pieces in parts)
+    return [ExcerptRows._make(several) for several in columns]
+
+
+def _sample(table: EpisodeTable, bad: np.ndarray) -> list[int]:
+    """Return leaking episodes of one environment, spread over the log; few of those of one step."""
+    longer, one_step = bad[table.length[bad] > 1], bad[table.length[bad] == 1][:ONE_STEP_LOOKED_AT]
+    some = longer[np.unique(np.linspace(0, len(longer) - 1, min(LOOKED_AT, len(longer))).astype(int))]
+    some = np.concatenate((one_step, some))
+    fits = np.cumsum(table.length[some]) <= ROWS_LOOKED_AT
+    fits[0] = True
+    return some[fits].tolist()
+
+
+def _span(table: EpisodeTable, k: int) -> Excerpt:
+    """Return where the episode lies, with some rows before it and the row after it."""
+    first = max(int(table.first[k]) - LEAD, 0)
+    return Excerpt(plain(table.environment[k]), first, int(table.first[k] + table.length[k]) - first + 1)
+
+
+def _episode(table: EpisodeTable, k: int, read: ExcerptRows) -> LeakyEpisode:
+    lead = min(int(table.first[k]), LEAD)
+    rows = slice(lead, lead + int(table.length[k]))
+    paid, rewards, lent = read
+    bonus = rewards if lent is None else lent
+    return LeakyEpisode(
+        paid[rows],
+        None if rewards is None else rewards[rows],
+        float(table.leak[k]),
+        None if lent is None else lent[rows],
+        paid_before=paid[:lead] if lead else None,
+        rewards_before=bonus[:lead] if lead and bonus is not None else None,
+        paid_after=float(paid[rows.stop]) if len(paid) > rows.stop else None,
+    )

@@ -1,14 +1,19 @@
-"""An audit as a small self-contained page, with the ledger of one episode: loans, repayments, debt."""
+"""An audit as a self-contained HTML page, with a drawing of one episode: loans, repayments, debt."""
 
 from __future__ import annotations
 
 import html
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
 
-from payback.auditing.environment_ids import printable
-from payback.auditing.examine import Columns
-from payback.auditing.found import Audit
-from payback.auditing.ledger import NARROW, WIDTH, ledger_svg
-from payback.auditing.summary import cause_lines, summary
+import numpy as np
+
+from payback.auditing.audit import Audit
+from payback.auditing.diagnose import Excerpt, ExcerptRows, rows_of
+from payback.auditing.rows import Log, printable
+from payback.core.arrays import plain
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2430; --soft: #667085; --paper: #ffffff; --line: #d0d5dd;
@@ -25,25 +30,37 @@ th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px soli
 @media (max-width: 600px) { .narrow { display: block; } .wide { display: none; }
   th:nth-child(n+3):nth-child(-n+4), td:nth-child(n+3):nth-child(-n+4) { display: none; } }
 """
-HEADER = ("environment", "episode", "step", "steps", "leak", "relative", "looks like")
+HEADER = ("environment", "episode", "step", "steps", "leak", "relative", "likely cause")
+LONGEST_NAME = 120
+"""Characters of a log's name that are shown."""
 
 
-def page(audit: Audit, name: str, episode: Columns | None, title: str) -> str:
-    """Return the audit as one HTML page without anything to load; `episode` is the one whose ledger is drawn."""
-    breaks = audit.broken or audit.invalid_rows_paid
-    verdict = "keeps the law" if audit.ok else "breaks the law" if breaks else "cannot be judged"
-    facts = "".join(f"<li>{html.escape(fact)}</li>" for fact in summary(audit))
-    causes = "".join(f"<li>{html.escape(line.strip())}</li>" for line in cause_lines(audit))
+def refuse_to_overwrite(log: Path, page: Path) -> None:
+    """Raise if the page would be written over the log, or over any other log."""
+    same = page.exists() and log.exists() and page.samefile(log)
+    if same or page.suffix.lower() not in (".html", ".htm") or page.is_dir():
+        raise ValueError(f"--page {page} is not written, so that no log is overwritten: give a name that ends in .html")
+
+
+def page(audit: Audit, log: Log) -> str:
+    """Return the audit as one HTML page that loads nothing.
+
+    It draws the worst episode of several steps, or if nothing leaks one of middle length.
+    """
+    name = html.escape(printable(Path(log.name).name, LONGEST_NAME))
+    leaking = audit.broken or audit.invalid_rows_paid
+    verdict = "shaped rewards cancel" if audit.ok else "shaped rewards leak" if leaking else "cannot be judged"
+    facts = "".join(f"<li>{html.escape(fact)}</li>" for fact in audit.facts())
+    causes = "".join(f"<li>{html.escape(line)}</li>" for line in audit.cause_lines())
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Audit of {html.escape(name)}</title><style>{STYLE}</style></head><body>"
-        f"<h1>{html.escape(name)} {verdict}</h1>"
-        "<p>The law: in every finished episode Σ γ<sup>t</sup> F′<sub>t</sub> = 0, "
-        f"each bonus is repaid with interest.</p><ul>{facts}</ul>"
+        f"<title>Audit of {name}</title><style>{STYLE}</style></head><body><h1>{name}: {verdict}</h1>"
+        "<p>Shaping preserves the optimal policy if the shaped rewards of every finished episode cancel: "
+        f"Σ γ<sup>t</sup> F′<sub>t</sub> = 0, each bonus is repaid with interest.</p><ul>{facts}</ul>"
         + (f"<h2>Causes</h2><ul>{causes}</ul>" if causes else "")
         + _table(audit)
-        + (_ledger(episode, audit.gamma, title) if episode is not None else "")
+        + _episode(audit, log)
         + "</body></html>\n"
     )
 
@@ -61,8 +78,143 @@ def _table(audit: Audit) -> str:
     return f'<h2>The worst leaks</h2><div class="scroll"><table><tr>{head}</tr>{rows}</table></div>'
 
 
-def _ledger(episode: Columns, gamma: float, title: str) -> str:
-    """Draw the episode twice, for a wide and a narrow screen; the style shows one of them."""
-    paid, rewards, lent = episode
-    wide, narrow = (ledger_svg(paid, rewards, gamma, title, lent=lent, width=width) for width in (WIDTH, NARROW))
-    return f'<h2>The ledger of one episode</h2><div class="wide">{wide}</div><div class="narrow">{narrow}</div>'
+def _episode(audit: Audit, log: Log) -> str:
+    """Draw one episode twice, for a wide and a narrow screen; the style shows one of them."""
+    # An episode of one or two steps shows little.
+    worst = max((leak for leak in audit.leaks if leak.episode >= 0), key=lambda leak: leak.length > 3, default=None)
+    lengths = audit.episodes.length
+    if worst is not None:
+        where = Excerpt(worst.environment, worst.first, worst.length)
+        title = f"Environment {printable(worst.environment)}, episode {worst.episode}: leaks {worst.amount:.4g}"
+    elif len(lengths):
+        k = int(np.argsort(lengths, kind="stable")[len(lengths) // 2])
+        where = Excerpt(plain(audit.episodes.environment[k]), int(audit.episodes.first[k]), int(lengths[k]))
+        title = f"Environment {printable(where.environment)}, an episode of middle length"
+    else:
+        return ""
+    (rows,) = rows_of(log, [where])
+    wide, narrow = (episode_svg(rows, audit.gamma, title, width=width) for width in (WIDTH, NARROW))
+    return f'<h2>One episode</h2><div class="wide">{wide}</div><div class="narrow">{narrow}</div>'
+
+
+WIDTH, NARROW, HEIGHT, LEFT, TOP, PANEL = 760, 380, 420, 64, 46, 150
+"""Measures in pixels; a narrow drawing is for phones."""
+INK = {"--ink": "#1d2430", "--soft": "#667085", "--paper": "#ffffff", "--line": "#d0d5dd", "--loan": "#0072b2",
+       "--repay": "#d55e00", "--debt": "#1d2430"}  # fmt: skip
+
+
+class Bars(NamedTuple):
+    """One value per step, its name in the key, its colour, and where in the step's width it stands."""
+
+    values: np.ndarray
+    name: str
+    colour: str
+    shift: float
+
+
+def episode_svg(rows: ExcerptRows, gamma: float, title: str, *, alone: bool = False, width: int = WIDTH) -> str:
+    """Draw one episode: what is lent and repaid at each step, and below it the debt.
+
+        Σ_{n<t} γ^n F'_n                    the debt after t steps, valued at the start: 0 at the end if all is repaid
+
+    What is lent is G = F − F̄ if the bonus is centred, else F; what is repaid is F' − G. If the log does not have G, F̄
+    is read off the first step, which is paid F − F̄ because nothing is owed. Without F only what was paid can be drawn.
+    `alone` makes a file of its own, with fixed colours.
+    """
+    x = rows.shaped
+    bars = _bars(x, rows.rewards, rows.lent)
+    debt = np.concatenate(([0.0], np.cumsum(np.float64(gamma) ** np.arange(len(x)) * x)))
+    apart = min(190, (width - LEFT) // len(bars))
+    keys = "".join(
+        f'<rect x="{LEFT + apart * k}" y="26" width="12" height="12" fill="var({bar.colour})"/>'
+        f'<text x="{LEFT + apart * k + 18}" y="37" fill="var(--ink)">{bar.name}</text>'
+        for k, bar in enumerate(bars)
+    )
+    text = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" role="img" '
+        f'font-family="system-ui, sans-serif" font-size="13"><title>{html.escape(title)}</title>'
+        f'<rect width="{width}" height="{HEIGHT}" fill="var(--paper)"/>'
+        f'<text x="{LEFT if width == WIDTH else 4}" y="16" fill="var(--ink)" font-weight="600">'
+        f"{html.escape(title)}</text>"
+        f"{keys}{_panel(TOP, bars, width)}{_line(TOP + PANEL + 70, debt, width)}</svg>"
+    )
+    if alone:
+        for name, colour in INK.items():
+            text = text.replace(f"var({name})", colour)
+    return text + "\n"
+
+
+def _bars(x: np.ndarray, rewards: np.ndarray | None, lent: np.ndarray | None) -> list[Bars]:
+    if rewards is None and lent is None:
+        return [
+            Bars(np.maximum(x, 0), "paid out", "--loan", 0.08),
+            Bars(np.minimum(x, 0), "taken back", "--repay", 0.5),
+        ]
+    F = rewards if rewards is not None else np.asarray(lent)
+    G = F - _mean(x, F) if lent is None else lent
+    if np.array_equal(F, G):
+        return [Bars(F, "lent: F", "--loan", 0.08), Bars(x - F, "repaid: F′ − F", "--repay", 0.5)]
+    return [
+        Bars(F, "F", "--line", 0.29),
+        Bars(G, "lent: F − F̄", "--loan", 0.08),
+        Bars(x - G, "repaid", "--repay", 0.5),
+    ]
+
+
+def _mean(x: np.ndarray, F: np.ndarray) -> float:
+    """Return F̄ as the first step shows it, 0 if it shows none: a mean lies among the values of F."""
+    mean = float(F[0] - x[0])
+    within = float(F.min()) <= mean <= float(F.max())
+    return mean if len(F) > 1 and within and abs(mean) > 1e-6 * float(np.abs(F).max()) else 0.0
+
+
+def _panel(top: float, bars: list[Bars], width: int) -> str:
+    low = min(0.0, *(float(bar.values.min()) for bar in bars))
+    high = max(0.0, *(float(bar.values.max()) for bar in bars))
+    place, axis = _scale(top, PANEL, low, high, width)
+    step = (width - LEFT - 20) / len(bars[0].values)
+    drawn: list[str] = []
+    for t in range(len(bars[0].values)):
+        for bar in bars:
+            value = bar.values[t]
+            if value:
+                y, h = min(place(value), place(0)), max(abs(place(value) - place(0)), 0.5)
+                drawn.append(
+                    f'<rect x="{LEFT + (t + bar.shift) * step:.2f}" y="{y:.2f}" width="{max(0.4 * step, 0.4):.2f}" '
+                    f'height="{h:.2f}" fill="var({bar.colour})"/>'
+                )
+    return axis + "".join(drawn)
+
+
+def _line(top: float, debt: np.ndarray, width: int) -> str:
+    place, axis = _scale(top, 100, min(0.0, float(debt.min())), max(0.0, float(debt.max())), width)
+    step = (width - LEFT - 20) / (len(debt) - 1)
+    left = 0.0 if abs(debt[-1]) <= 1e-9 * np.abs(debt).max() else debt[-1]
+    points = " ".join(f"{LEFT + t * step:.2f},{place(d):.2f}" for t, d in enumerate(debt))
+    ticks = "".join(
+        f'<text x="{LEFT + t * step:.1f}" y="{top + 118}" fill="var(--soft)" text-anchor="middle">{t}</text>'
+        for t in sorted({0, (len(debt) - 1) // 2, len(debt) - 1})
+    )
+    return (
+        f'<text x="{LEFT}" y="{top - 10}" fill="var(--ink)">the debt, valued at the start: {left:.3g} at the end</text>'
+        f'{axis}<polyline points="{points}" fill="none" stroke="var(--debt)" stroke-width="2"/>{ticks}'
+        f'<text x="{width - 20}" y="{top + 134}" fill="var(--soft)" text-anchor="end">step</text>'
+    )
+
+
+def _scale(top: float, height: float, low: float, high: float, width: int) -> tuple[Callable[[float], float], str]:
+    """Return a value's position, and its axis: three labelled lines."""
+    span = (high - low) or 1.0
+
+    def place(value: float) -> float:
+        return top + height * (high - value) / span
+
+    digits = max(0, 2 - math.floor(math.log10(max(abs(low), abs(high), 1e-12)) + 1))
+    axis = "".join(
+        f'<line x1="{LEFT}" x2="{width - 20}" y1="{place(v):.2f}" y2="{place(v):.2f}" stroke="var(--line)"/>'
+        f'<text x="{LEFT - 8}" y="{place(v) + 4:.2f}" fill="var(--soft)" text-anchor="end">'
+        f"{v:.{min(digits, 9)}f}</text>"
+        for v in sorted({low, 0.0, high})
+        if v == 0 or abs(place(v) - place(0)) > 14
+    )
+    return place, axis

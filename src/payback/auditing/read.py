@@ -1,60 +1,416 @@
-"""Reading the columns of a log in batches, whatever its format."""
+"""Read a log in batches, whatever its format: Parquet, CSV, NPZ, or the folder of a `Recorder`."""
 
 from __future__ import annotations
 
+import csv
+import io
+import math
+import re
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import count
 from pathlib import Path
+from typing import IO, Any
 
-from payback.auditing.parts import parts_of
-from payback.auditing.read_csv import read_csv
-from payback.auditing.read_npz import read_npz
-from payback.auditing.read_parquet import read_parquet
-from payback.auditing.rows import Table
+import numpy as np
+
+from payback.auditing.rows import FLAGS, Log, Table, refuse_shapes
 
 Names = dict[str, str]
 """Our name of a column → the log's."""
-FORMATS: dict[str, Callable[[Path, Callable[[list[str]], Names]], Iterator[tuple[int, Table]]]] = {
+Choose = Callable[[list[str]], Names]
+"""Picks, from the names of all columns, those that are read."""
+Tables = Iterator[tuple[int, Table]]
+"""Yields the number of the first row and the columns by our names."""
+
+ROWS = 1 << 20
+"""Rows per batch."""
+LONGEST_ID = 200
+"""Characters of an environment's id. NumPy gives every row of a column the room of its longest text."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names of a log's columns."""
+
+    shaped: str = "shaped"
+    """The reward the learner was paid, F'."""
+    done: str = "done"
+    """Whether this transition ended its episode; `terminated` and `truncated` together replace it."""
+    environment: str = "env"
+    """Which environment the row belongs to; without it, the whole log is one."""
+    reward: str = "reward"
+    """The intrinsic reward F, if the log has it."""
+    lent: str = "lent"
+    """The loan, F − F̄, if the log has it."""
+    gamma: str = "gamma"
+    """γ, if the log has it; the same in every row."""
+    valid: str = "valid"
+    """False on invalid rows, such as autoreset rows, if the log has it."""
+    step: str = "step"
+    """A clock that must rise within an episode, if the log has it."""
+    terminated: str = "terminated"
+    truncated: str = "truncated"
+
+
+def open_log(path: str | Path, columns: Columns = Columns()) -> Log:  # noqa: B008
+    """Return the file or folder as a log that can be read more than once."""
+    path = Path(path)
+    return Log(str(path), lambda: _read_parts(path, vars(columns)))
+
+
+def _read_parts(path: Path, names: Names) -> Tables:
+    """Yield the batches of a file, or of the parts of a recorder's folder one after the other."""
+    if not path.exists():
+        raise FileNotFoundError(f"there is no log {path}")
+    row = 0
+    for part in parts_of(path) if path.is_dir() else [path]:
+        read = FORMATS.get(part.suffix.lower())
+        if read is None or not part.is_file():
+            kind = "a device" if not part.is_file() else part.suffix or "one without a suffix"
+            raise ValueError(f"{part}: a log is a .parquet, .csv or .npz file, or a recorder's folder, not {kind}")
+        rows = 0
+        for first, table in read(part, lambda there, part=part: _choose(part, there, names)):
+            rows = first + len(table["shaped"])
+            yield row + first, table
+        row += rows
+
+
+def _choose(path: Path, there: list[str], names: Names) -> Names:
+    """Return our name → the log's, for the columns that are there; name the missing and the ambiguous."""
+    chosen = {ours: theirs for ours, theirs in names.items() if theirs in there}
+    for needed in ("shaped", "done"):
+        # One kind of end alone is not enough, because the other would run two episodes together.
+        if needed not in chosen and not (needed == "done" and {"terminated", "truncated"} <= set(chosen)):
+            shown = ", ".join(repr(name[:40]) for name in there[:30]) or "none"
+            also = " (or both 'terminated' and 'truncated')" if needed == "done" else ""
+            raise ValueError(
+                f"{path} has no column {names[needed]!r}{also}; it has {shown}: name the right one with --{needed}"
+            )
+    if "done" in chosen:
+        chosen.pop("terminated", None)
+    for theirs in chosen.values():
+        if there.count(theirs) > 1:
+            raise ValueError(f"{path} has {there.count(theirs)} columns {theirs!r}; rename all but one")
+    return chosen
+
+
+PART = re.compile(r"part-(\d{6,})\.parquet")
+WORKER = re.compile(r"worker-\d+")
+"""The folder of one of several workers."""
+
+
+def part_path(folder: Path, number: int) -> Path:
+    """Return where part `number` lies."""
+    return folder / f"part-{number:06d}.parquet"
+
+
+def parts_of(folder: Path) -> list[Path]:
+    """Return the parts in order, those of workers' folders included; raise if there are none or one is missing."""
+    workers = sorted(path for path in folder.iterdir() if WORKER.fullmatch(path.name) and path.is_dir())
+    parts = [part for one in (folder, *workers) for part in parts_in(one)]
+    if not parts:
+        raise ValueError(
+            f"{folder} holds no part-000000.parquet: it is not the folder of a Recorder, or nothing is in it"
+        )
+    return parts
+
+
+def parts_in(folder: Path) -> list[Path]:
+    """Return the parts that lie in the folder itself, in order."""
+    numbers = sorted(int(match[1]) for path in folder.iterdir() if (match := PART.fullmatch(path.name)))
+    for expected, number in enumerate(numbers):
+        if number != expected:
+            raise ValueError(
+                f"{folder}: {part_path(folder, expected).name} is missing; a log with a gap cannot be judged"
+            )
+    return [part_path(folder, number) for number in numbers]
+
+
+def refuse_long_ids(path: Path, texts: list[str]) -> None:
+    """Raise if an id is too long to be one."""
+    longest = max(map(len, texts), default=0)
+    if longest > LONGEST_ID:
+        raise ValueError(
+            f"{path}: the id of an environment has {longest:,} characters, more than {LONGEST_ID}; name the right "
+            "column with --environment"
+        )
+
+
+CSV_ROWS, CSV_CHARACTERS = 1 << 17, 1 << 26
+"""Rows and characters per batch of text, which takes more room."""
+LONGEST_LINE = 1 << 20
+TRUE, FALSE = {"true", "1", "1.0", "t", "yes"}, {"false", "0", "0.0", "f", "no"}
+
+
+def read_csv(path: Path, choose: Choose) -> Tables:
+    """Read a CSV file."""
+    with open(path, newline="", encoding="utf-8-sig") as file:
+        read = [0]
+        lines = _fields(path, csv.reader(_lines(path, file, read)))
+        header = next(lines, list[str]())
+        chosen = choose(header)
+        row, texts = 0, False
+        while True:
+            rows = list[list[str]]()
+            for line in lines:
+                rows.append(line)
+                if len(rows) == CSV_ROWS or read[0] > CSV_CHARACTERS:
+                    break
+            if not rows:
+                return
+            read[0] = 0
+            table = {
+                ours: _parsed(path, row, ours, theirs, [line[header.index(theirs)].strip() for line in rows], texts)
+                for ours, theirs in chosen.items()
+            }
+            now = "environment" in table and table["environment"].dtype.kind == "U"
+            if row and now and not texts:  # 1 and "1" would be two environments
+                raise ValueError(
+                    f"{path}: the environments before row {row} are numbers, later ones are not; name all of them in "
+                    "one way"
+                )
+            texts = now
+            yield row, table
+            row += len(rows)
+
+
+def _lines(path: Path, file: IO[str], read: list[int]) -> Iterator[str]:
+    """Yield the lines, and count their characters in `read`; refuse endless ones, which would fill the memory."""
+    while line := file.readline(LONGEST_LINE):
+        if len(line) == LONGEST_LINE:
+            raise ValueError(f"{path}: a line has more than {LONGEST_LINE:,} characters; this is no CSV log")
+        read[0] += len(line)
+        yield line
+
+
+def _fields(path: Path, reader: Any) -> Iterator[list[str]]:
+    """Yield the header's fields, then each row's, of which there must be as many."""
+    width: int | None = None
+    for row in count(-1):
+        try:
+            line: list[str] = next(reader)
+        except StopIteration:
+            return
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise ValueError(f"{path}: line {reader.line_num + 1} cannot be read as CSV: {error}") from None
+        width = len(line) if width is None else width
+        if len(line) != width:
+            raise ValueError(f"{path}: row {row} has {len(line)} fields, the header {width}; no row is skipped")
+        yield line
+
+
+def _parsed(path: Path, row: int, ours: str, theirs: str, texts: list[str], ids_are_texts: bool) -> np.ndarray:
+    if ours == "environment":
+        refuse_long_ids(path, texts)
+        return ids_of(texts, ids_are_texts)
+    parse = _flag if ours in FLAGS else float
+    try:
+        return np.array([parse(text) for text in texts])
+    except ValueError:
+        bad = next(k for k, text in enumerate(texts) if not _parses(parse, text))
+        raise ValueError(
+            f"{path}: row {row + bad} has {texts[bad][:40]!r} for {theirs!r}, which is no "
+            f"{'flag' if ours in FLAGS else 'number'}; fix the log, no row is skipped"
+        ) from None
+
+
+def ids_of(texts: list[str], as_texts: bool = False) -> np.ndarray:
+    """Return ids read from text: whole numbers if all are, numbers if all are, else (or `as_texts`) the texts.
+
+    >>> ids_of(["0", "1"]), ids_of(["a", "1"])
+    (array([0, 1]), array(['a', '1'], dtype='<U1'))
+    """
+    for kind in () if as_texts else (int, float):
+        try:
+            return np.array([kind(text) for text in texts])
+        except (ValueError, OverflowError):
+            pass
+    return np.array(texts)
+
+
+def _flag(text: str) -> bool:
+    if text.lower() in TRUE | FALSE:
+        return text.lower() in TRUE
+    raise ValueError(text)
+
+
+def _parses(parse: Any, text: str) -> bool:
+    try:
+        parse(text)
+    except ValueError:
+        return False
+    return True
+
+
+WHOLE = 1 << 28
+"""Bytes of an array that may be read at once if it cannot be streamed."""
+LONGEST_HEADER = 10_000
+"""Bytes of an array's header: what NumPy itself accepts."""
+
+
+@dataclass
+class _Array:
+    """One array of the archive, being read from its beginning."""
+
+    file: IO[bytes]
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    whole: np.ndarray | None = None
+    """All of it, if it is stored column by column."""
+
+    def rows(self, first: int, many: int) -> np.ndarray:
+        """Return the next `many` values, which are those from `first` on."""
+        if self.whole is not None:
+            return self.whole[first : first + many]
+        data = self.file.read(many * self.dtype.itemsize)
+        if len(data) < many * self.dtype.itemsize:
+            raise EOFError("the file ends early")
+        return np.frombuffer(data, dtype=self.dtype)
+
+
+def read_npz(path: Path, choose: Choose) -> Tables:
+    """Read an NPZ file, (T, B) blocks row by row; arrays are streamed, because they may be larger than memory."""
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"{path} is not an NPZ file, or is damaged")
+    try:
+        with ExitStack() as stack:
+            archive = stack.enter_context(zipfile.ZipFile(path))
+            chosen = choose([name.removesuffix(".npy") for name in archive.namelist()])
+            members = {name.removesuffix(".npy"): name for name in archive.namelist()}
+            arrays = {
+                ours: _open_array(path, theirs, stack.enter_context(archive.open(members[theirs])))
+                for ours, theirs in chosen.items()
+            }
+            yield from _npz_batches(path, arrays)
+    # RuntimeError: the archive is encrypted, or compressed in a way that Python does not know.
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+
+
+def _npz_batches(path: Path, arrays: dict[str, _Array]) -> Tables:
+    shape = arrays["shaped"].shape
+    gamma = None
+    if "gamma" in arrays and math.prod(arrays["gamma"].shape) == 1:
+        gamma = arrays.pop("gamma").rows(0, 1)
+    refuse_shapes(str(path), {ours: (array.shape, array.dtype) for ours, array in arrays.items()}, shape)
+    total = math.prod(shape)
+    for row in range(0, total, ROWS):
+        many = min(ROWS, total - row)
+        table = {ours: array.rows(row, many) for ours, array in arrays.items()}
+        if len(shape) == 2 and "environment" not in table:
+            table["environment"] = np.arange(row, row + many) % shape[1]
+        if gamma is not None:
+            table["gamma"] = np.broadcast_to(gamma, (many,))
+        yield row, table
+
+
+def _open_array(path: Path, name: str, file: IO[bytes]) -> _Array:
+    """Read an array's header; axes of length one at the end, as in (T, B, 1), are dropped."""
+    try:
+        shape, by_columns, dtype = _read_header(file)
+    except (ValueError, TypeError, MemoryError, RecursionError) as error:
+        raise ValueError(f"{path}: {name!r} is not a NumPy array: {error}") from None
+    if dtype.hasobject:
+        raise ValueError(f"{path}: {name!r} holds Python objects, which are not loaded; save numbers or text")
+    if dtype.kind == "U" and dtype.itemsize > 4 * LONGEST_ID:
+        raise ValueError(
+            f"{path}: {name!r} holds texts of up to {dtype.itemsize // 4:,} characters, more than {LONGEST_ID}"
+        )
+    whole = None
+    if by_columns and len(shape) > 1:
+        size = math.prod(shape) * dtype.itemsize
+        if size > WHOLE:
+            raise ValueError(
+                f"{path}: {name!r} is stored column by column and too large to be turned in memory; save "
+                "np.ascontiguousarray of it"
+            )
+        whole = np.frombuffer(file.read(size), dtype=dtype).reshape(shape, order="F").reshape(-1)
+    while len(shape) > 2 and shape[-1] == 1:
+        shape = shape[:-1]
+    return _Array(file, shape, dtype, whole)
+
+
+def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Return the shape, whether it is stored column by column, and the dtype.
+
+    The length is looked at first, because NumPy reads a header of any size before it refuses it.
+    """
+    old = np.lib.format.read_magic(file) == (1, 0)
+    parse = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
+    prefix = file.read(2 if old else 4)
+    length = int.from_bytes(prefix, "little")
+    if length > LONGEST_HEADER:
+        raise ValueError(f"its header has {length:,} bytes")
+    return parse(io.BytesIO(prefix + file.read(length)))
+
+
+NEEDED = "Parquet logs need pyarrow: pip install 'payback[audit]'"
+
+
+def parquet_module() -> Any:
+    """Return pyarrow.parquet, or name the extra to install."""
+    try:
+        return import_module("pyarrow.parquet")
+    except ModuleNotFoundError:
+        raise ImportError(NEEDED) from None
+
+
+def read_parquet(path: Path, choose: Choose) -> Tables:
+    """Read a Parquet file."""
+    parquet = parquet_module()
+    try:
+        with parquet.ParquetFile(path) as file:
+            schema = file.schema_arrow
+            chosen = choose(schema.names)
+            texts = _text_columns(path, schema, chosen)
+        # Texts are read as a dictionary, because a long one may be repeated in every row.
+        with parquet.ParquetFile(path, read_dictionary=texts) as file:
+            row = 0
+            for batch in file.iter_batches(batch_size=ROWS, columns=list(chosen.values())):
+                yield row, {ours: _column(path, row, batch, theirs) for ours, theirs in chosen.items()}
+                row += batch.num_rows
+    except (import_module("pyarrow").ArrowException, OSError) as error:
+        raise ValueError(f"{path} is not a Parquet file, or is damaged: {error}") from None
+
+
+def _text_columns(path: Path, schema: Any, chosen: Names) -> list[str]:
+    """Return the ids that are texts; refuse other columns that hold no numbers."""
+    types, texts = import_module("pyarrow.types"), list[str]()
+    for ours, theirs in chosen.items():
+        kind = schema.field(theirs).type
+        numeric = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+        if not numeric and ours != "environment":
+            raise ValueError(f"{path}: column {theirs!r} holds {kind}, not numbers")
+        if types.is_string(kind) or types.is_large_string(kind):
+            texts.append(theirs)
+    return texts
+
+
+def _column(path: Path, row: int, batch: Any, theirs: str) -> np.ndarray:
+    column = batch.column(batch.schema.get_field_index(theirs))
+    if column.null_count:
+        bad = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+        raise ValueError(f"{path}: row {row + bad} has no {theirs!r}; fix the log, no row is skipped")
+    if hasattr(column, "dictionary"):
+        texts = [str(x) for x in column.dictionary.to_pylist()]
+        refuse_long_ids(path, texts)
+        return np.array(texts)[column.indices.to_numpy(zero_copy_only=False)]
+    values = column.to_numpy(zero_copy_only=False)
+    if values.dtype != object:
+        return values
+    ids = [str(x) for x in values]
+    refuse_long_ids(path, ids)
+    return np.array(ids)
+
+
+FORMATS: dict[str, Callable[[Path, Choose], Tables]] = {
     ".parquet": read_parquet,
     ".pq": read_parquet,
     ".csv": read_csv,
     ".npz": read_npz,
 }
-
-
-def read_batches(path: Path, names: Names) -> Iterator[tuple[int, Table]]:
-    """Yield (number of the first row, columns by our names) of a log, in order.
-
-    `names` says what each of our columns is called in the log. Rows that cannot be read are named and refused. Of a
-    folder, the parts that a `Recorder` wrote are read one after the other.
-    """
-    if not path.exists():
-        raise FileNotFoundError(f"there is no log {path}")
-    row = 0
-    for part in parts_of(path) if path.is_dir() else [path]:
-        if part.suffix.lower() not in FORMATS:
-            kind = part.suffix or "one without a suffix"
-            raise ValueError(f"{part}: a log is a .parquet, .csv or .npz file, or a recorder's folder, not {kind}")
-        count = 0
-        for first, table in FORMATS[part.suffix.lower()](part, lambda there, part=part: choose(part, there, names)):
-            count = first + len(table["shaped"])
-            yield row + first, table
-        row += count
-
-
-def choose(path: Path, there: list[str], names: Names) -> Names:
-    """Return our name → the log's, for the columns that are there; say which are missing."""
-    found = {ours: theirs for ours, theirs in names.items() if theirs in there}
-    if "shaped" not in found:
-        raise ValueError(_missing(path, there, names, "shaped"))
-    if "done" in found:
-        found.pop("terminated", None)
-    elif not {"terminated", "truncated"} <= set(found):
-        # One of the two alone is not enough, because the other kind of ending would run two episodes together.
-        raise ValueError(_missing(path, there, names, "done"))
-    return found
-
-
-def _missing(path: Path, there: list[str], names: Names, needed: str) -> str:
-    shown = ", ".join(repr(name[:40]) for name in there[:30]) or "none"
-    also = " (or both 'terminated' and 'truncated')" if needed == "done" else ""
-    return f"{path} has no column {names[needed]!r}{also}; it has {shown}: name the right one with --{needed}"

@@ -1,9 +1,10 @@
-"""The rows of a log, made ready to be summed: invalid rows taken out, environments brought together, time in order."""
+"""Prepare the rows of a log: check them, leave invalid rows out, group environments, keep the order of time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,13 @@ import numpy as np
 from payback.core.arrays import plain
 
 Table = dict[str, np.ndarray]
-"""Columns by our names: shaped, done or both terminated and truncated, and where the log has them environment, reward,
+"""Columns by our names: shaped, done or both terminated and truncated, and if the log has them environment, reward,
 lent, truncated, valid, step and gamma. All are one-dimensional and of one length."""
 FLAGS = ("done", "terminated", "truncated", "valid")
+HEAD = 100_000
+"""First rows, from which γ and the digits of a log are inferred."""
+SHOWN = 24
+"""Characters of an id that are printed."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +26,7 @@ class Log:
     """A log that can be read more than once: the one form in which arrays, files and folders are audited."""
 
     name: str
-    """How errors call it."""
+    """What errors call it."""
     read: Callable[[], Iterator[tuple[int, Table]]]
     """Yields the number of the first row and the columns, batch by batch."""
 
@@ -44,29 +49,53 @@ class Batch:
     row: int
     """Number, in the log, of the first row."""
     order: np.ndarray | None
-    """Where in the log each row stands, counted from `row`; None for as they come."""
+    """Position of each row in the log, counted from `row`; None if they are as they came."""
+
+    @property
+    def bonus(self) -> np.ndarray | None:
+        """F − F̄ if the log has it, else F."""
+        return self.rewards if self.lent is None else self.lent
 
     def row_of(self, k: Any) -> int:
         """Return the number, in the log, of row k of the batch."""
         return self.row + int(k if self.order is None else self.order[k])
 
 
-def batches(log: Log) -> Iterator[Batch]:
-    """Yield the valid rows of a log, each batch grouped by environment; raise on what cannot be judged."""
+def open_batches(log: Log) -> tuple[Batch, Iterator[Batch]]:
+    """Return the first rows as one batch, and all batches; the first rows are decoded once.
+
+    The first batch has the same rows however the log is cut, so that what is inferred from them does not depend on it.
+    """
+    tables = log.read()
+    first: list[tuple[int, Table]] = []
+    count = 0
+    for row, table in tables:
+        first.append((row, table))
+        count += len(table["shaped"])
+        if count >= HEAD:
+            break
+    if not count:
+        raise ValueError(f"{log.name}: the log is empty, there is nothing to audit")
+    head = {name: np.concatenate([table[name][:HEAD] for _, table in first])[:HEAD] for name in first[0][1]}
+    return next(batches(log.name, [(0, head)])), batches(log.name, chain(first, tables))
+
+
+def batches(name: str, tables: Iterable[tuple[int, Table]]) -> Iterator[Batch]:
+    """Yield the valid rows, each batch grouped by environment; raise on what cannot be judged."""
     last_step: dict[Any, float] = {}
     gamma: float | None = None
-    for row, table in log.read():
+    for row, table in tables:
         count = len(table["shaped"])
         ids = table.get("environment")
         ids = np.zeros(count, dtype=np.int8) if ids is None else ids
-        flags = {name: _flags(log, row, name, table[name]) for name in FLAGS if name in table}
+        flags = {flag: _flags(name, row, flag, table[flag]) for flag in FLAGS if flag in table}
         if "done" not in flags:
             flags["done"] = flags["terminated"] | flags["truncated"]
-        gamma = _same_gamma(log, row, table.get("gamma"), gamma)
+        gamma = _same_gamma(name, row, table.get("gamma"), gamma)
         order, paid_invalid = _order(ids, flags.get("valid"), table["shaped"])
         picked = {**table, **flags, "environment": ids}
         if order is not None:
-            picked = {name: column[order] for name, column in picked.items()}
+            picked = {column: values[order] for column, values in picked.items()}
         batch = Batch(
             picked["environment"],
             picked["shaped"],
@@ -79,11 +108,10 @@ def batches(log: Log) -> Iterator[Batch]:
             row,
             order,
         )
-        for name in ("environment", "reward", "lent"):
-            _refuse_not_finite(log, batch, name, picked.get(name))
+        for column in ("environment", "reward", "lent", "step"):
+            _refuse_not_finite(name, batch, column, picked.get(column))
         if "step" in picked:
-            _refuse_not_finite(log, batch, "step", picked["step"])
-            _refuse_unordered(log, batch, picked["step"], last_step)
+            _refuse_unordered(name, batch, picked["step"], last_step)
         yield batch
 
 
@@ -103,7 +131,7 @@ def run_starts(ids: np.ndarray) -> np.ndarray:
 
 
 def grouping(ids: np.ndarray) -> np.ndarray | None:
-    """Return the order that brings each environment's rows together, keeping time; None where they are already."""
+    """Return the order that brings each environment's rows together, keeping time; None if they are already."""
     if not len(ids):
         return None
     keys = ids[run_starts(ids)]
@@ -118,28 +146,38 @@ def grouping(ids: np.ndarray) -> np.ndarray | None:
 
 
 def refuse_shapes(log: str, columns: dict[str, tuple[tuple[int, ...], np.dtype]], shape: tuple[int, ...]) -> None:
-    """Refuse columns that have not the `shape` of `shaped`, or hold no numbers; ids of environments may be texts."""
-    for name, (found, dtype) in columns.items():
-        if found != shape:
-            raise ValueError(f"{log}: {name} has shape {found}, shaped has {shape}; they must agree")
+    """Refuse columns that differ in shape from `shaped`, or hold no numbers; ids of environments may be texts."""
+    for name, (given, dtype) in columns.items():
+        if given != shape:
+            raise ValueError(f"{log}: {name} has shape {given}, shaped has {shape}; they must agree")
         if dtype.kind not in "fiub" and name not in ("environment", "environments"):
             raise ValueError(f"{log}: {name} holds {dtype}, not numbers")
     if len(shape) not in (1, 2):
         raise ValueError(f"{log}: shaped has shape {shape}; give (rows,) or (steps, environments)")
 
 
-def _flags(log: Log, row: int, name: str, column: np.ndarray) -> np.ndarray:
+def printable(key: Any, most: int = SHOWN) -> str:
+    """Return a text for a terminal: control characters as escapes, so that they do nothing; long texts are cut.
+
+    >>> printable("a\\x1b[31mb"), printable("[/]"), len(printable("x" * 1000))
+    ('a\\\\x1b[31mb', '[/]', 24)
+    """
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(key)[: most + 1])
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _flags(log: str, row: int, name: str, column: np.ndarray) -> np.ndarray:
     """Return booleans; numbers other than 0 and 1 are refused."""
     if column.dtype == np.bool_:
         return column
     wrong = np.flatnonzero((column != 0) & (column != 1))
     if len(wrong):
         k = int(wrong[0])
-        raise ValueError(f"{log.name}: row {row + k} has {name} {column[k]}; a flag is true or false, 1 or 0")
+        raise ValueError(f"{log}: row {row + k} has {name} {column[k]}; a flag is true or false, 1 or 0")
     return column.astype(bool)
 
 
-def _same_gamma(log: Log, row: int, column: np.ndarray | None, before: float | None) -> float | None:
+def _same_gamma(log: str, row: int, column: np.ndarray | None, before: float | None) -> float | None:
     if column is None or not len(column):
         return before
     gamma = float(column[0]) if before is None else before
@@ -147,24 +185,23 @@ def _same_gamma(log: Log, row: int, column: np.ndarray | None, before: float | N
     if len(other):
         k = int(other[0])
         raise ValueError(
-            f"{log.name}: γ is {gamma:.6g} at first and {column[k]:.6g} in row {row + k}; audit one γ at a time"
+            f"{log}: γ is {gamma:.6g} at first and {column[k]:.6g} in row {row + k}; audit one γ at a time"
         )
     return gamma
 
 
-def _refuse_not_finite(log: Log, batch: Batch, name: str, column: np.ndarray | None) -> None:
+def _refuse_not_finite(log: str, batch: Batch, name: str, column: np.ndarray | None) -> None:
     if column is None or column.dtype.kind not in "fO":
         return
-    # Among Python objects, which ids may be, NaN is what is unequal to itself.
+    # Among Python objects, which ids may be, NaN is what differs from itself.
     wrong = np.flatnonzero(column != column if column.dtype.kind == "O" else ~np.isfinite(column))
-    if not len(wrong):
-        return
-    k = int(wrong[0])
-    raise ValueError(f"{log.name}: row {batch.row_of(k)} has {name} {column[k]}; fix the log, no row is skipped")
+    if len(wrong):
+        k = int(wrong[0])
+        raise ValueError(f"{log}: row {batch.row_of(k)} has {name} {column[k]}; fix the log, no row is skipped")
 
 
-def _refuse_unordered(log: Log, batch: Batch, step: np.ndarray, last: dict[Any, float]) -> None:
-    """Refuse steps that do not rise within an episode; `last` is where each environment's open episode stands."""
+def _refuse_unordered(log: str, batch: Batch, step: np.ndarray, last: dict[Any, float]) -> None:
+    """Refuse steps that do not rise within an episode; `last` holds the last step of each open episode."""
     ids, ends, runs = batch.ids, batch.ends, run_starts(batch.ids)
     if not len(ids):
         return
@@ -176,28 +213,21 @@ def _refuse_unordered(log: Log, batch: Batch, step: np.ndarray, last: dict[Any, 
     if len(bad):
         k = int(bad[0])
         raise ValueError(
-            f"{log.name}: row {batch.row_of(k)} (environment {ids[k]}) has step {step[k]} after step {before[k]:g}; "
-            "sort the log by time, and mark where episodes end"
+            f"{log}: row {batch.row_of(k)} (environment {printable(ids[k])}) has step {step[k]} after step "
+            f"{before[k]:g}; sort the log by time, and mark where episodes end"
         )
     stops = np.append(runs[1:], len(ids)) - 1
     last.update({key: -np.inf if ends[s] else float(step[s]) for key, s in zip(keys, stops, strict=True)})
 
 
 def not_finite(batch: Batch, starts: np.ndarray, leak: np.ndarray) -> str:
-    """Say which row was paid NaN or infinity, or which of the segments from `starts` on overflows."""
+    """Name the row that was paid NaN or infinity, or the segment (they begin at `starts`) whose sum overflows."""
     rows = np.flatnonzero(~np.isfinite(batch.shaped))
     if len(rows):
         k = rows[0]
-        return f"row {batch.row_of(k)} (environment {batch.ids[k]}) was paid {batch.shaped[k]}; fix the log"
+        return f"row {batch.row_of(k)} (environment {printable(batch.ids[k])}) was paid {batch.shaped[k]}; fix the log"
     k = starts[np.flatnonzero(~np.isfinite(leak))[0]]
     return (
-        f"the episode from row {batch.row_of(k)} (environment {batch.ids[k]}) is paid so much that its sum overflows; "
-        "fix the log"
+        f"the episode from row {batch.row_of(k)} (environment {printable(batch.ids[k])}) is paid so much that its sum "
+        "overflows; fix the log"
     )
-
-
-def merged(many: np.ndarray, few: np.ndarray) -> np.ndarray:
-    """Return two sorted lists of rows as one, each row once."""
-    at = np.searchsorted(many, few)
-    there = np.append(many, -1)[at] == few
-    return np.insert(many, at[~there], few[~there])

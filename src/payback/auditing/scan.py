@@ -1,4 +1,4 @@
-"""Summing every episode of a log that comes in batches, and judging each when it ends."""
+"""Sum every episode of a log that comes in batches, and judge each when it ends."""
 
 from __future__ import annotations
 
@@ -7,21 +7,39 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from payback.auditing.discounted_sums import segment_sums
-from payback.auditing.found import BROKEN, KEPT, UNJUDGED, Episodes
-from payback.auditing.resolution import Resolution
-from payback.auditing.rows import Batch, merged, not_finite, run_starts
-from payback.auditing.settled_end import TAIL, Fit, settles
+from payback.auditing.infer import TAIL, MatchingFit, Resolution, Span, settles
+from payback.auditing.rows import Batch, not_finite, run_starts
 from payback.core.arrays import plain
+
+CANCELS, LEAKS, UNJUDGED = 0, 1, 2
+"""Verdicts."""
+
+
+class EpisodeTable(NamedTuple):
+    """Every finished episode of the log, one entry each."""
+
+    environment: np.ndarray
+    first: np.ndarray
+    """Index of its first row among its environment's valid rows."""
+    length: np.ndarray
+    leak: np.ndarray
+    """Σ γ^t F'_t: 0 if the shaped rewards cancel."""
+    size: np.ndarray
+    """Σ γ^t |F'_t|."""
+    verdict: np.ndarray
+    """CANCELS, LEAKS or UNJUDGED."""
+    truncated: np.ndarray
+    """Whether it ended by truncation, as far as the log says."""
+
 
 BLOCK = 16
 """Rows between two looks at the debt of a long episode: an estimate of a rounding error needs no more."""
 ROUNDINGS = 3.0
 """A leak within so many rounding errors of the single payments is taken for one."""
 TRIES = 20
-"""Long episodes after which no matching is looked for any more, if none was found."""
+"""Long episodes after which the search for a matching stops, if none was found."""
 VISIBLE = 0.25
-"""What is missing at the last step is seen if it is this large beside the payments of the steps before."""
+"""A missing settlement is visible if it is this large relative to the payments of the steps before."""
 
 
 class _Open(NamedTuple):
@@ -39,17 +57,17 @@ class _Open(NamedTuple):
     """Σ_t (γ^t F'_t)² + (Σ_{n≤t} γ^n F'_n)²: the payments, and the debts that a matching rounds at every step."""
     recent: float = 0.0
     """Σ_t γ^(now−t) |F'_t|: the payments, the latest counting most."""
-    tail: tuple[np.ndarray, np.ndarray] | None = None
-    """The last payments and bonuses, where the log has the bonus."""
+    tail: Span | None = None
+    """The last payments and bonuses, if the log has the bonus."""
 
 
 class Scan:
     """Running sums over batches of rows; each batch is grouped by environment, in the order of time.
 
-    An episode is judged twice. From its start: |Σ γ^t F'_t| ≤ tolerance · Σ γ^t |F'_t|. A long episode also from its
-    end, because γ^N hides there what is never repaid: the leak must not be larger than rounding explains if it is
-    visible beside the last payments; where rounding itself is as large, the last rows are held to F (`settles`), and
-    without F the episode is not judged.
+    An episode is judged from its start: |Σ γ^t F'_t| ≤ tolerance · Σ γ^t |F'_t|. A long one is also judged from its
+    end, because there γ^N hides what is never repaid: a leak that is visible beside the last payments must not exceed
+    the rounding error. If rounding itself is that large, the last rows are compared with F (`settles`); without F the
+    episode is unjudged.
     """
 
     def __init__(self, gamma: float, tolerance: float, resolution: Resolution, carry: bool = False) -> None:
@@ -57,13 +75,14 @@ class Scan:
         self.tolerance = max(tolerance, 8 * resolution.relative)
         self.resolution = resolution
         self.carry = carry
-        """Whether truncated episodes leave their debt to the learner's bootstrapped value: they are not judged."""
+        """Whether truncated episodes leave their debt to the learner's bootstrapped value; they are not judged."""
         self.carried = 0
         self.rows = 0
         self.open: dict[Any, _Open] = {}
         """environment → where it stands."""
-        self.found: list[Episodes] = []
-        self.fit: Fit | None = None
+        self.finished: list[EpisodeTable] = []
+        self.invalid_rows_paid, self.first_invalid = 0, -1
+        self.fit: MatchingFit | None = None
         self.tries = 0
         self.looser = max(1.0, tolerance / 1e-5)
         self.long = _long(gamma, self.tolerance)
@@ -73,20 +92,23 @@ class Scan:
     def feed(self, batch: Batch) -> None:
         """Take in some rows."""
         n = len(batch.shaped)
+        if len(batch.invalid_rows_paid) and not self.invalid_rows_paid:
+            self.first_invalid = int(batch.invalid_rows_paid[0])
+        self.invalid_rows_paid += len(batch.invalid_rows_paid)
         if not n:
             return
         runs = run_starts(batch.ids)
-        starts = merged(np.flatnonzero(batch.ends[:-1]) + 1, runs)
+        starts = _merged(np.flatnonzero(batch.ends[:-1]) + 1, runs)
         with np.errstate(over="ignore", invalid="ignore"):  # refused by name below
             leak, size = segment_sums(batch.shaped, starts, self.gamma)
         if not np.isfinite(leak).all():
             raise ValueError(not_finite(batch, starts, leak))
         length = np.diff(starts, append=n)
-        verdict = np.where(np.abs(leak) <= self._allowed(size, length), KEPT, BROKEN).astype(np.int8)
+        verdict = np.where(np.abs(leak) <= self._allowed(size, length), CANCELS, LEAKS).astype(np.int8)
         last = np.append(starts[1:], n) - 1
         truncated = np.zeros(len(starts), dtype=bool) if batch.truncated is None else batch.truncated[last]
         # Whole episodes, and parts of those that reach into other batches.
-        segments = Episodes(batch.ids[starts], starts.copy(), length, leak, size, verdict, truncated)
+        segments = EpisodeTable(batch.ids[starts], starts.copy(), length, leak, size, verdict, truncated)
         bounds = np.append(np.searchsorted(starts, runs), len(starts)).tolist()
         closed = batch.ends[np.append(runs[1:], n) - 1].tolist()
         finished = np.concatenate(
@@ -95,15 +117,15 @@ class Scan:
                 for k, key in enumerate(map(plain, batch.ids[runs]))
             ]
         )
-        found = Episodes(*(x[finished] for x in segments))
+        episodes = EpisodeTable(*(x[finished] for x in segments))
         if self.carry:
-            self.carried += int(found.truncated.sum())
-            found = Episodes(*(x[~found.truncated] for x in found))
-        self.found.append(found)
+            self.carried += int(episodes.truncated.sum())
+            episodes = EpisodeTable(*(x[~episodes.truncated] for x in episodes))
+        self.finished.append(episodes)
         self.rows += n
 
     def _feed_run(
-        self, batch: Batch, segments: Episodes, starts: np.ndarray, key: Any, these: range, closed: bool
+        self, batch: Batch, segments: EpisodeTable, starts: np.ndarray, key: Any, these: range, closed: bool
     ) -> np.ndarray:
         """Take in one environment's segments, which begin at `starts`; return those that are finished episodes."""
         was, last = self.open.get(key, _Open()), these[-1]
@@ -148,12 +170,11 @@ class Scan:
         weights = weight * self._powers(n)[:whole:BLOCK]
         debts = was.leak + (weights * (table @ self._powers(BLOCK))).cumsum()
         payments = np.einsum("ij,ij->i", table, table)
-        bonus = batch.lent if batch.lent is not None else batch.rewards
         tail = None
-        if bonus is not None:
-            before = was.tail or (np.empty(0), np.empty(0))
-            new = (paid[-TAIL:], bonus[rows][-TAIL:].astype(np.float64))
-            tail = (np.append(before[0], new[0])[-TAIL:], np.append(before[1], new[1])[-TAIL:])
+        if batch.bonus is not None:
+            new = paid[-TAIL:], batch.bonus[rows][-TAIL:].astype(np.float64)
+            before = (np.empty(0), np.empty(0)) if was.tail is None else was.tail[:2]
+            tail = Span(*(np.append(x, y)[-TAIL:] for x, y in zip(before, new, strict=True)))
         return _Open(
             was.rows,
             was.age + n,
@@ -188,9 +209,10 @@ class Scan:
     def _verdict(self, e: _Open) -> int:
         """Judge a finished episode from its start and, if that can hide an end, from its end."""
         if abs(e.leak) > self._allowed(e.size, e.age):
-            return BROKEN
-        if e.size == 0 or self._shows_its_end(e.recent, e.size, e.age):
-            return KEPT
+            return LEAKS
+        # As in `_looked_at`: a short episode is judged from its start, however the log is cut.
+        if e.size == 0 or e.age <= self.long or self._shows_its_end(e.recent, e.size, e.age):
+            return CANCELS
         to_the_end, visible = self._to_the_end(e.age), VISIBLE * e.recent / _weights(self.gamma, e.age)
         unit = self.looser * self.resolution.relative + 2.3e-16
         decimals = self.resolution.absolute * _weights(self.gamma, e.age)
@@ -199,25 +221,26 @@ class Scan:
         worst = 2 * unit * (e.size + e.debts) + decimals
         missing = abs(e.leak) * to_the_end
         if missing > visible and abs(e.leak) > worst:
-            return BROKEN
+            return LEAKS
         if missing <= visible and usual * to_the_end <= visible:
-            return KEPT
+            return CANCELS
         if e.tail is None or (self.fit is None and self.tries >= TRIES):
             return UNJUDGED
         self.tries += 1
-        settled, self.fit = settles(*e.tail, self.gamma, self.fit)
-        return UNJUDGED if settled is None else KEPT if settled else BROKEN
+        settled, self.fit = settles(e.tail, self.gamma, self.fit)
+        return {None: UNJUDGED, True: CANCELS, False: LEAKS}[settled]
 
-    def episodes(self) -> Episodes:
+    def episodes(self) -> EpisodeTable:
         """Return all that ended."""
         if not self.rows:
             raise ValueError("the log is empty: there is nothing to audit")
-        found = self.found[0] if len(self.found) == 1 else Episodes(*map(np.concatenate, zip(*self.found, strict=True)))
-        if not len(found.leak) and not self.carried:
+        parts = self.finished
+        table = parts[0] if len(parts) == 1 else EpisodeTable(*map(np.concatenate, zip(*parts, strict=True)))
+        if not len(table.leak) and not self.carried:
             raise ValueError(f"none of the log's {self.rows} rows ends an episode; is `done` the right column?")
         # By environment and time, in whatever order the batches brought them.
-        order = np.lexsort((found.first, np.unique(found.environment, return_inverse=True)[1]))
-        return Episodes(*(x[order] for x in found))
+        order = np.lexsort((table.first, np.unique(table.environment, return_inverse=True)[1]))
+        return EpisodeTable(*(x[order] for x in table))
 
 
 def _weights(gamma: float, length: Any) -> Any:
@@ -236,3 +259,73 @@ def _long(gamma: float, tolerance: float) -> float:
         return 1e3
     hidden = VISIBLE * (1 - gamma) / (10 * tolerance)
     return max(0.0, np.log(hidden) / -np.log(gamma)) if hidden > 0 else 0.0
+
+
+def _merged(many: np.ndarray, few: np.ndarray) -> np.ndarray:
+    """Return two sorted lists of rows as one, each row once."""
+    at = np.searchsorted(many, few)
+    there = np.append(many, -1)[at] == few
+    return np.insert(many, at[~there], few[~there])
+
+
+CHUNK = 1 << 14
+"""Rows taken at a time: few enough to stay in the cache in float64."""
+LEAST = 1e-100
+"""The smallest weight in a block: products with any float32, and any sane float64, keep all their digits."""
+
+
+class Sums(NamedTuple):
+    """Leak Σ γ^t F'_t and size Σ γ^t |F'_t| of each segment of a column."""
+
+    leak: np.ndarray
+    size: np.ndarray
+
+
+def segment_sums(values: np.ndarray, starts: np.ndarray, gamma: float) -> Sums:
+    """Return Σ γ^k x and Σ γ^k |x| over each segment; `starts` are sorted, begin with 0, and cut the column.
+
+    The column is weighted by γ^(i mod L) in blocks of L rows, one multiplication a row, and summed from mark to mark:
+    the starts of episodes and of blocks. Each sum is then divided by the weight at its mark, so it starts with γ^0.
+    """
+    n, L = len(values), _block(gamma)
+    blocks = np.arange(0, n, L)
+    after = np.searchsorted(starts, blocks)
+    new = np.append(starts, -1)[after] != blocks
+    blocks, after = blocks[new], after[new]
+    marks = np.insert(starts, after, blocks)
+    pieces = _piece_sums(values, marks, gamma, L)
+    # Blocks that begin within a segment are few: these pieces are brought to their age and added one by one.
+    later, weight = after + np.arange(len(after)), np.float64(gamma) ** (blocks - starts[after - 1])
+    sums = Sums(*(np.delete(x, later) for x in pieces))
+    for total, x in zip(sums, pieces, strict=True):
+        np.add.at(total, after - 1, weight * x[later])
+    return sums
+
+
+def _piece_sums(values: np.ndarray, marks: np.ndarray, gamma: float, L: int) -> Sums:
+    """Return the sums from each mark to the next; no piece reaches over the beginning of a block of L rows."""
+    n, ages = len(values), np.arange(L, dtype=np.float64)
+    weights, undone = (np.tile(np.float64(gamma) ** x, max(1, CHUNK // L)) for x in (ages, -ages))
+    chunk = len(weights)
+    # Leak and size are summed at once, as a complex number: short pieces cost a call each, not two.
+    buffer, both = np.empty(chunk), np.empty(chunk, dtype=np.complex128)
+    result = Sums(np.empty(len(marks)), np.empty(len(marks)))
+    bounds = np.searchsorted(marks, np.arange(0, n + chunk, chunk)).tolist()
+    for k, first in enumerate(range(0, n, chunk)):
+        part, pieces = values[first : first + chunk], slice(bounds[k], bounds[k + 1])
+        plain, here, begins = buffer[: len(part)], both[: len(part)], marks[pieces] - first
+        # A cast and a product apart are faster than both in one, which goes through small buffers.
+        np.copyto(plain, part, casting="unsafe")
+        np.multiply(plain, weights[: len(part)], out=here.real)
+        np.abs(here.real, out=here.imag)
+        sums, back = np.add.reduceat(here, begins), undone[begins]
+        np.multiply(np.real(sums), back, out=result.leak[pieces])
+        np.multiply(np.imag(sums), back, out=result.size[pieces])
+    return result
+
+
+def _block(gamma: float) -> int:
+    """Rows whose weights stay above the least."""
+    if gamma == 1:
+        return CHUNK
+    return max(1, min(CHUNK, math.floor(math.log(LEAST) / math.log(gamma))))

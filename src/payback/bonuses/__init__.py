@@ -1,18 +1,18 @@
 """Ready intrinsic rewards, causal by test: counts in NumPy here, networks in `payback.bonuses.torch` and `.jax`.
 
-    env = ShapeVecReward(make_vec_env("CartPole-v1", 8), SimHash(), payback.grm(0.99, delay=30))
+    env = ShapeVectorReward(make_vec_env("CartPole-v1", 8), SimHash(), payback.grm(0.99, delay=30))
 
 A bonus is a callable of the adapters' form, (obs, action, next_obs, info) → F of shape (B,), on batches of B
-environments. Rows that `info["valid"]` marks as invalid are paid 0 and change nothing. A bonus whose memory lasts one
-episode has `reset(where)`, which the adapters call after an episode's end and at a reset in mid-episode. Where a host
-steps its environments one by one (RLlib) each environment gets a copy of such a bonus; one that has `reset` and no
-memory of episodes says `episodic = False`, and is shared. `save(path)` and `load(path)` keep everything a bonus has
-learned, in an NPZ file without pickle.
+environments. Rows that `info["valid"]` marks as invalid are paid 0 and change nothing. `reset(where)` clears what
+belongs to an episode; the adapters call it after an episode's end and at a reset in mid-episode. `of_rollout` pays a
+whole (T, B) rollout at once. `save(path)` and `load(path)` keep everything a bonus has learned, in an NPZ file without
+pickle.
+
+α means the same in all of them: a bonus is divided by the root mean square of its earlier values, so that it pays
+about α per step and never more than 10 α (`payback.bonuses.bonus.Scale`). `EpisodicCount` has that size by itself.
 """
 
-from payback.bonuses.count import Count
-from payback.bonuses.episodic_count import EpisodicCount
-from payback.bonuses.recency import Recency
-from payback.bonuses.simhash import SimHash
+from payback.bonuses.counts import Count, Recency, SimHash
+from payback.bonuses.visits import EpisodicCount, episodic
 
-__all__ = ["Count", "EpisodicCount", "Recency", "SimHash"]
+__all__ = ["Count", "EpisodicCount", "Recency", "SimHash", "episodic"]

@@ -1,7 +1,8 @@
-"""Reading batches of observations: rows to count, numbers to project, and which rows are valid."""
+"""Read batches of observations: keys to count, numbers to project, steps of a rollout, and which rows are valid."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any
@@ -12,11 +13,13 @@ import numpy as np
 from payback.core.arrays import is_tuple
 
 Key = Callable[[Any], Hashable]
-"""From one environment's observation to what stands for it when visits are counted."""
+"""From one environment's observation to the key under which its visits are counted."""
+LONG = 64
+"""Observations of more bytes than this are counted by a digest of 16 bytes, so that images need no more memory."""
 
 
 def leaves(name: str, obs: Any, place: str = "") -> Iterator[tuple[str, np.ndarray]]:
-    """Yield every array of a batch of observations with its place in a Dict or Tuple space."""
+    """Yield each array of a batch of observations with its path in a Dict or Tuple space."""
     if _is_mapping(obs):
         # keys(), because a TensorDict, which rsl_rl passes, yields its rows when it is iterated over.
         for part in sorted(obs.keys()):
@@ -30,8 +33,8 @@ def leaves(name: str, obs: Any, place: str = "") -> Iterator[tuple[str, np.ndarr
         except (TypeError, ValueError, RuntimeError):
             if array_api_compat.is_jax_array(obs):
                 raise TypeError(
-                    f"{name} cannot read the observation{place}, because JAX traces it: take a pure bonus of "
-                    "payback.bonuses.jax, whose memory is a state and not a Python object"
+                    f"{name} cannot read the observation{place}, because JAX traces it: use a bonus of "
+                    "payback.bonuses.jax, which keeps its memory in a state"
                 ) from None
             array = np.asarray(None)
         if array.dtype.hasobject or array.ndim == 0:
@@ -67,7 +70,7 @@ def batch_size(name: str, obs: Any) -> int:
 
 
 def row_keys(name: str, obs: Any, key: Key | None) -> list[Hashable]:
-    """Return what stands for each row: `key` of it, or its bytes, with −0.0 read as 0.0."""
+    """Return the key of each row: what `key` returns, or its bytes (−0.0 read as 0.0), or a digest of many bytes."""
     B, found = as_leaves(name, obs)
     if key is not None:
         obs = _without_tensors(obs)
@@ -81,33 +84,37 @@ def _bytes_of_rows(array: np.ndarray) -> list[Hashable]:
         return array.tolist()
     if array.dtype.kind == "f":
         array = array + 0.0
-    return [row.tobytes() for row in array]
+    rows = (row.tobytes() for row in array)
+    if array[:1].nbytes <= LONG:
+        return list(rows)
+    return [hashlib.blake2b(row, digest_size=16).digest() for row in rows]
 
 
 def _without_tensors(obs: Any) -> Any:
-    """Return arrays where there are tensors, because these are hashed by identity: no place would come again."""
-    if _is_mapping(obs):
-        return {part: _without_tensors(item) for part, item in obs.items()}
-    if _is_tuple_of_parts(obs):
-        return tuple(_without_tensors(item) for item in obs)
-    return as_array(obs) if hasattr(obs, "detach") else obs
+    """Replace tensors by arrays, because tensors are hashed by identity: no key would occur twice."""
+    return map_parts(lambda array: as_array(array) if hasattr(array, "detach") else array, obs)
 
 
 def _row(obs: Any, k: int) -> Any:
+    return map_parts(lambda array: array[k], obs)
+
+
+def map_parts(function: Callable[[Any], Any], obs: Any) -> Any:
+    """Apply a function to each array of a Dict or Tuple of them, or to the one array."""
     if _is_mapping(obs):
-        return {part: _row(item, k) for part, item in obs.items()}
+        return {part: map_parts(function, obs[part]) for part in obs.keys()}  # noqa: SIM118  a TensorDict yields its rows
     if _is_tuple_of_parts(obs):
-        return tuple(_row(item, k) for item in obs)
-    return obs[k]
+        return tuple(map_parts(function, item) for item in obs)
+    return function(obs)
 
 
 def _is_mapping(obs: Any) -> bool:
-    """Say whether it has parts by name; no type guard, because a Dict space's parts are anything."""
+    """Return whether it is a Dict of parts; no type guard, because the parts may be anything."""
     return isinstance(obs, Mapping)
 
 
 def _is_tuple_of_parts(obs: Any) -> bool:
-    """Say whether it has parts by place: a tuple of texts is one batch, a text per environment."""
+    """Return whether it is a Tuple of parts: a tuple of strings is one batch, a string per environment."""
     return is_tuple(obs) and not all(isinstance(item, str) for item in obs)
 
 
@@ -122,10 +129,10 @@ def _hashable(name: str, found: Any, k: int) -> Hashable:
     return found
 
 
-def flat_rows(name: str, obs: Any) -> np.ndarray:
+def flat_rows(name: str, obs: Any, dtype: Any = np.float64) -> np.ndarray:
     """Return a batch as (B, D) floats: the arrays of a Dict, sorted by name, flattened and concatenated."""
     _, found = numbers_of(name, obs)
-    return np.concatenate([flattened(array).astype(np.float64) for array in found], axis=1)
+    return np.concatenate([flattened(array).astype(dtype) for array in found], axis=1)
 
 
 def flattened(array: np.ndarray) -> np.ndarray:
@@ -134,7 +141,7 @@ def flattened(array: np.ndarray) -> np.ndarray:
 
 
 def numbers_of(name: str, obs: Any) -> tuple[int, list[np.ndarray]]:
-    """Return the number of environments and the arrays of a batch; refuse text and all that is not real numbers."""
+    """Return the number of environments and the arrays of a batch; refuse text and everything but real numbers."""
     B, found = as_leaves(name, obs)
     for place, array in found:
         if array.dtype.kind not in "fiub":
@@ -146,7 +153,7 @@ def numbers_of(name: str, obs: Any) -> tuple[int, list[np.ndarray]]:
 
 
 def valid_rows(info: Any, B: int) -> np.ndarray | None:
-    """Return which rows are valid, None where all are: SB3's infos, a list, mark none as invalid."""
+    """Return which rows are valid, None if all are. SB3's infos are a list and mark none as invalid."""
     valid = info.get("valid") if _is_mapping(info) else None
     if valid is None:
         return None
@@ -168,16 +175,29 @@ def rows_to_reset(name: str, where: Any) -> np.ndarray:
 
 
 def refuse_other_actions(name: str, actions: int | None, B: int) -> None:
-    """Refuse another number of actions than there are environments; None stands for no actions at all."""
+    """Require one action per environment; None stands for no actions at all."""
     if actions != B:
         got = "None" if actions is None else f"{actions} of them"
         raise ValueError(f"{name} needs one action for each of {B} environments, got {got}")
 
 
 def refuse_other_number(name: str, under_way: int, B: int) -> None:
-    """Refuse a batch of another number of environments than have an episode under way."""
+    """Require as many environments as there are episodes in progress."""
     if under_way != B:
         raise ValueError(
-            f"{name} has episodes of {under_way} environments under way and was given {B}; "
-            f"call reset(np.ones({B}, dtype=bool)) to begin anew with {B}"
+            f"{name} follows the episodes of {under_way} environments and was given {B}; "
+            f"call reset(np.ones({B}, dtype=bool)) to start over with {B}"
         )
+
+
+def rollout_flags(name: str, dones: Any, valid: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return `dones` and `valid` of a rollout as (T, B) booleans; an invalid row ends no episode."""
+    ends = as_array(dones).astype(bool)
+    if ends.ndim != 2:
+        raise ValueError(f"{name}.of_rollout takes dones of shape (T, B), got {ends.shape}; one environment is (T, 1)")
+    if valid is None:
+        return ends, None
+    counted = as_array(valid).astype(bool)
+    if counted.shape != ends.shape:
+        raise ValueError(f"{name}.of_rollout got valid of shape {counted.shape} and dones of shape {ends.shape}")
+    return ends & counted, counted

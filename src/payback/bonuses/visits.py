@@ -1,15 +1,25 @@
-"""How often each environment has been where it arrives, in this episode."""
+"""Bonuses that count visits within an episode: `EpisodicCount`, and `episodic` around any other bonus."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
-from payback.bonuses.observations import Key, refuse_other_number, row_keys, rows_to_reset
-from payback.bonuses.saved import array_as_keys, keys_as_array
+from payback.bonuses.bonus import ALPHA, Bonus, Scale, array_as_keys, as_tensor_like, keys_as_array
+from payback.bonuses.observations import (
+    Key,
+    batch_size,
+    map_parts,
+    refuse_other_number,
+    rollout_flags,
+    row_keys,
+    rows_to_reset,
+    valid_rows,
+)
 
 
 class Visits:
@@ -43,6 +53,17 @@ class Visits:
             visits[k] = seen[k][keys[k]]
         return visits
 
+    def of_rollout(self, obs: Any, next_obs: Any, ends: np.ndarray, valid: np.ndarray | None) -> np.ndarray:
+        """Return n(s′), int64 (T, B), of a rollout that is read once: a Torch block is copied to the host in one go."""
+        obs, next_obs = (map_parts(_on_host, part) for part in (obs, next_obs))
+        n = np.ones(ends.shape, dtype=np.int64)
+        for t in range(len(ends)):
+            here, there = (map_parts(lambda array, t=t: array[t], part) for part in (obs, next_obs))
+            n[t] = self.arrive(here, there, None if valid is None else valid[t])
+            if ends[t].any():
+                self.reset(ends[t])
+        return n
+
     def reset(self, where: Any) -> None:
         """Forget the visits of the environments in the mask; a mask of all may have another length."""
         where = rows_to_reset(self._name, where)
@@ -72,3 +93,143 @@ class Visits:
         pairs = iter(zip(array_as_keys(arrays["visit_keys"]), counts, strict=True))
         tables = [Counter(dict(next(pairs) for _ in range(n))) for n in arrays["visit_lengths"].tolist()]
         self._seen = tables or None
+
+
+def _on_host(array: Any) -> Any:
+    return array.detach().cpu() if hasattr(array, "detach") else array
+
+
+class EpisodicCount(Bonus):
+    """Pay for arriving at an observation, less with each visit in this episode: the bonus of the paper's DoorKey.
+
+        F_t = α / n(s_{t+1}),  or  α / √n(s_{t+1}) with root=True                          (tabular_im)
+
+    n counts the visits in this episode, the present one included; the start counts once, without pay. `key` takes one
+    environment's observation and returns what is counted, for instance `key=lambda obs: tuple(obs["position"])`;
+    without it the whole observation is, to the bit. F is not normalised unless `normalise` is set, because it starts
+    at α in every episode: its size does not drift. The memory lasts one episode, until `reset(where)`.
+
+    >>> import numpy as np
+    >>> bonus = EpisodicCount(alpha=1.0)
+    >>> [float(bonus(np.array([0]), np.array([0]), np.array([cell]), {})[0]) for cell in (1, 1, 0)]
+    [1.0, 0.5, 0.5]
+    >>> bonus.reset(np.array([True]))
+    >>> bonus(np.array([0]), np.array([0]), np.array([1]), {})
+    array([1.])
+    """
+
+    episodic = True
+
+    def __init__(self, alpha: float = ALPHA, *, root: bool = False, key: Key | None = None, normalise: bool = False):
+        super().__init__("EpisodicCount", alpha, normalise, Scale())
+        self.root, self._visits = root, Visits("EpisodicCount", key)
+
+    def reset(self, where: Any) -> None:
+        """Forget the visits of the environments in the (B,) mask: their episodes are over."""
+        self._visits.reset(where)
+
+    def _novelty(self, obs: Any, action: Any, next_obs: Any, valid: np.ndarray | None) -> np.ndarray:
+        return 1 / _divisor(self._visits.arrive(obs, next_obs, valid), self.root)
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return self._visits.arrays()
+
+    def _restore(self, arrays: dict[str, np.ndarray], path: str) -> None:
+        self._visits.restore(arrays)
+
+
+class Episodic(Bonus):
+    """A bonus divided by this episode's visits; `episodic` makes it."""
+
+    episodic = True
+
+    def __init__(self, bonus: Callable[..., Any], root: bool, key: Key | None):
+        if not callable(bonus):
+            raise TypeError(f"episodic needs a bonus, (obs, action, next_obs, info) → F, got a {type(bonus).__name__}")
+        inner = getattr(bonus, "name", getattr(bonus, "__name__", type(bonus).__name__))
+        super().__init__(f"episodic {inner}", 1.0, False, Scale())
+        self.bonus, self.root, self._visits = bonus, root, Visits(self.name, key)
+
+    def __call__(self, obs: Any, action: Any, next_obs: Any, info: Any) -> Any:
+        """Return F (B,) of a batch of transitions."""
+        F = self.bonus(obs, action, next_obs, info)
+        n = self._visits.arrive(obs, next_obs, valid_rows(info, batch_size(self.name, next_obs)))
+        return F / _divisor(n, self.root)
+
+    def of_rollout(self, obs: Any, actions: Any, next_obs: Any, dones: Any, valid: Any = None) -> Any:
+        """Return F (T, B) of a finished rollout, as `Bonus.of_rollout` does.
+
+        Visits are counted on the host: a Torch rollout is copied there once, and F stays on its device.
+        """
+        if not hasattr(self.bonus, "of_rollout"):
+            return super().of_rollout(obs, actions, next_obs, dones, valid)
+        ends, counted = rollout_flags(self.name, dones, valid)
+        F = self._inner.of_rollout(obs, actions, next_obs, dones, valid)
+        return F / as_tensor_like(F, _divisor(self._visits.of_rollout(obs, next_obs, ends, counted), self.root))
+
+    def bind(self, observation_space: Any, action_space: Any) -> None:
+        """Pass the spaces on."""
+        if hasattr(self.bonus, "bind"):
+            self._inner.bind(observation_space, action_space)
+
+    def reset(self, where: Any) -> None:
+        """Forget the current episodes of the environments in the (B,) mask."""
+        self._visits.reset(where)
+        if hasattr(self.bonus, "reset"):
+            self._inner.reset(where)
+
+    def learn(self, batch: tuple[Any, Any, Any]) -> float:
+        """Take one gradient step on rows of the caller's choice, and return the loss."""
+        return self._inner.learn(batch)
+
+    def fork(self) -> Episodic:
+        """Return this bonus with other visits, for a host that steps one environment at a time: networks are shared."""
+        other = deepcopy(self, {} if getattr(self.bonus, "episodic", True) else {id(self.bonus): self.bonus})
+        other.reset(np.ones(1, dtype=bool))
+        return other
+
+    @property
+    def _inner(self) -> Any:
+        return self.bonus
+
+    def _saved(self) -> Bonus:
+        if not isinstance(self.bonus, Bonus):
+            raise TypeError(f"{self.name} cannot be saved or loaded, because its bonus is a function of your own")
+        return self.bonus
+
+    def _sizes(self) -> Any:
+        return self._saved()._sizes()
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        bonus = self._saved()
+        inner = {**bonus._scale.arrays(), **bonus._arrays()}
+        return {**self._visits.arrays(), **{f"bonus.{name}": array for name, array in inner.items()}}
+
+    def _restore(self, arrays: dict[str, np.ndarray], path: str) -> None:
+        bonus = self._saved()
+        inner = {name.removeprefix("bonus."): value for name, value in arrays.items() if name.startswith("bonus.")}
+        bonus._restore(inner, path)
+        bonus._scale.restore(inner)
+        self._visits.restore(arrays)
+
+
+def episodic(bonus: Callable[..., Any], *, root: bool = False, key: Key | None = None) -> Episodic:
+    """Divide any bonus by the visits of the observation in this episode.
+
+        F_t / n(s_{t+1}),  or  F_t / √n(s_{t+1}) with root=True
+
+    Use it around bonuses that change slowly, as `RND` does: within an episode they pay the same for every visit, so
+    that GRM has little to repay or to pay out. Visits are counted as in `EpisodicCount`, by `key` of one environment's
+    observation. `bonus` is a ready one or a callable of your own.
+
+    >>> import numpy as np
+    >>> from payback.bonuses import Count
+    >>> bonus, here = episodic(Count(alpha=1.0, root=False, normalise=False)), np.array([0])
+    >>> [float(bonus(here, None, here + 1, {})[0]) for _ in range(2)]
+    [1.0, 0.25]
+    """
+    return Episodic(bonus, root, key)
+
+
+def _divisor(n: np.ndarray, root: bool) -> np.ndarray:
+    return np.sqrt(n) if root else n.astype(np.float64)

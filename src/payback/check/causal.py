@@ -1,4 +1,4 @@
-"""Whether an intrinsic reward looks ahead: change the later half of a rollout and watch the earlier one."""
+"""`check_causal`: does an intrinsic reward depend on the future of its rollout?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from payback.check.subject import as_numpy
 from payback.core.arrays import is_dict, is_list, is_tuple, namespace
-from payback.core.errors import LawBroken
+from payback.core.errors import InvarianceError
 
 Rollout = Any
 """An array whose first axis is time, or a dict, tuple or list of such arrays."""
@@ -18,28 +18,28 @@ Rollout = Any
 def check_causal(
     fn: Callable[[Any], Any], rollout: Rollout, *, cuts: Iterable[int] | None = None, tolerance: float = 1e-6
 ) -> None:
-    """Raise `LawBroken` if the rewards of a rollout's first half move when only its second half is changed.
+    """Raise `InvarianceError` if an intrinsic reward depends on later steps of its rollout.
 
         F_t is constant w.r.t. a_{t'} for all t' > t                                   (not_empowerment)
 
-    `fn(rollout)` returns the rewards, time first; `rollout` is an array (T, …), or a dict, tuple or list of
-    such arrays. The later rows are changed in several ways: reversed, repeated, replaced by other values (numbers
-    made larger, flags flipped), and the flags of the row at the cut alone flipped, so that a bonus that knows
-    whether the next step ends the episode is seen. That is done at the half and at the other `cuts` (left out: some
-    places over the rollout, and the rows around the first ends). The error says where the first half moved most, and
-    by how much: `step`, `paid` (after the change) and `owed` (before).
+    `fn(rollout)` returns the rewards, time first; `rollout` is an array (T, …), or a dict, tuple or list of such
+    arrays. At each of the `cuts` (default: the half, some other places, and the rows around the first ends) the later
+    rows are changed and the earlier rewards must stay the same. The later rows are reversed, repeated or replaced by
+    other values (larger numbers, flipped flags); flipping only the flags of the row at the cut detects a bonus that
+    knows whether the next step ends the episode. The error names the earlier reward that changed most: `step`, `paid`
+    (after the change) and `owed` (before).
 
-    An array that holds nothing but 0 and 1, of any dtype, is taken for flags. Not seen: what depends on later rows in
-    ways that none of these changes touches, such as the sum of flags that were reversed, at a place that is no cut.
+    An array of any dtype that holds only 0 and 1 counts as flags. Not detected: a dependence on later rows that none
+    of these changes touches, such as the sum of flags that were reversed, at a place that is no cut.
 
-    Batch normalisation over a rollout, nearest neighbours within it and empowerment look ahead. `fn` has to
-    start from the same state at every call: a network or a running mean that it trains on the way is reset first.
+    Batch normalisation over a rollout, nearest neighbours within it and empowerment depend on the future. `fn` must
+    start from the same state at every call: reset a network or a running mean that it trains.
 
     >>> import numpy as np
     >>> check_causal(lambda x: np.abs(x), np.arange(8.0))
     >>> check_causal(lambda x: x / x.std(), np.arange(8.0))
     Traceback (most recent call last):
-    payback.LawBroken: causality: the reward of step 3 depends on what comes after step 3: ...
+    payback.InvarianceError: causality: the reward of step 3 depends on what comes after step 3: ...
     """
     leaves = _leaves(rollout)
     lengths = {len(leaf) for leaf in leaves}
@@ -51,8 +51,8 @@ def check_causal(
     before = _rewards(fn, rollout, T)
     if not np.array_equal(before, _rewards(fn, rollout, T), equal_nan=True):
         raise ValueError(
-            "fn gives other rewards for the same rollout when it is called again; "
-            "fix its seed and reset what it learns at each call"
+            "fn returns other rewards when it is called again with the same rollout; "
+            "fix its seed, and reset its networks and running means at each call"
         )
     for cut in _places(leaves, T) if cuts is None else sorted(set(cuts), key=lambda c: c != T // 2):
         if not 1 <= cut < T:
@@ -63,7 +63,7 @@ def check_causal(
 
 
 def _places(leaves: list[Any], T: int) -> list[int]:
-    """Return where a rollout is cut: the half first, some places over it, and around the first flags that are set."""
+    """Return the default cuts: the half first, other places, and the rows around the first flags that are set."""
     places = {T // 2, T // 4, 3 * T // 4, T - 1, 1}
     for leaf in leaves:
         values = _to_numpy(leaf)
@@ -83,11 +83,11 @@ def _compare(before: np.ndarray, after: np.ndarray, cut: int, change: str, toler
     step, *rest = most
     place = f"step {step}" + (f", environment {', '.join(map(str, rest))}" if rest else "")
     count = int((moved > tolerance * scale).reshape(cut, -1).any(axis=1).sum())
-    raise LawBroken(
+    raise InvarianceError(
         f"causality: the reward of {place} depends on what comes after step {cut - 1}: it was {before[most]:.6g} and "
-        f"is {after[most]:.6g} when only steps from {cut} on are changed ({change}); {count} of the first {cut} steps "
-        "moved, this one most; standardise with statistics of earlier rollouts only",
-        law="causality",
+        f"becomes {after[most]:.6g} when only steps from {cut} on are changed ({change}); {count} of the first {cut} "
+        "steps change, this one most; standardise with statistics of earlier rollouts only",
+        violated="causality",
         rewards=before,
         step=step,
         paid=float(after[most]),
@@ -136,11 +136,11 @@ def _is_flags(values: np.ndarray) -> bool:
 
 
 Change = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""Of the later rows, and of all rows as they were: other later rows."""
+"""(later rows, all rows) → other later rows."""
 
 
 def _replaced(later: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Flip flags, make numbers larger, and take for each integer the next one that occurs."""
+    """Flip flags, enlarge floats, and replace each integer by the next one that occurs."""
     if _is_flags(whole):
         return (1 - later.astype(np.int8)).astype(later.dtype)
     if later.dtype.kind == "f":
@@ -152,7 +152,7 @@ def _replaced(later: np.ndarray, whole: np.ndarray) -> np.ndarray:
 
 
 def _flags_flipped(later: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Flip the flags of the first of the later rows and leave everything else."""
+    """Flip the flags of the first later row only."""
     if _is_flags(whole):
         later[0] = _replaced(later[0], whole)
     return later
@@ -160,9 +160,9 @@ def _flags_flipped(later: np.ndarray, whole: np.ndarray) -> np.ndarray:
 
 CHANGES: dict[str, Change] = {
     "reversed": lambda later, whole: later[::-1],
-    # So that whole numbers and flags stay among those that occur.
-    "the first of them repeated": lambda later, whole: np.broadcast_to(later[:1], later.shape),
+    # Keeps integers and flags among the values that occur.
+    "the first repeated": lambda later, whole: np.broadcast_to(later[:1], later.shape),
     "other values": _replaced,
-    "flags of the first of them flipped": _flags_flipped,
+    "flags of the first flipped": _flags_flipped,
 }
-"""What is done to the later rows."""
+"""The changes of the later rows."""

@@ -1,4 +1,4 @@
-"""`payback check FILE:NAME`: try a user's shaping code on streams made to find where it does not repay."""
+"""`payback check FILE:NAME`: check a user's shaping code."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from pathlib import Path
 from typing import Any
 
 from payback.check.plan import Effort
-from payback.check.transform import check_transform
-from payback.core.errors import LawBroken
+from payback.check.shaper import check_transform
+from payback.core.errors import InvarianceError
 from payback.core.transform import RewardTransform
 
 
 def run(target: str, gamma: float | None, effort: Effort = "normal") -> int:
-    """Check the shaper that `target` names; print what was found. Returns 0 if it keeps the law, else 1."""
+    """Check the shaper that `target` names and print the verdict. Return 0 if it is policy-invariant, else 1."""
     shaper = load(target)
     gamma = getattr(shaper, "gamma", None) if gamma is None else gamma
     if gamma is None:
-        raise ValueError(f"{target} does not say its discount: give the learner's with --gamma, e.g. --gamma 0.99")
+        raise ValueError(f"{target} has no discount of its own: give the learner's with --gamma, e.g. --gamma 0.99")
     try:
-        tried = check_transform(shaper, gamma, effort=effort)
-    except LawBroken as broken:
-        print(f"{target} breaks the law.\n{broken}")
+        report = check_transform(shaper, gamma, effort=effort)
+    except InvarianceError as broken:
+        print(f"{target} is not policy-invariant.\n{broken}")
         return 1
     except TypeError as error:
         raise ValueError(f"{target} cannot be checked: {error}") from error
-    print(f"{target} keeps the law at γ = {gamma:g} on everything tried: {tried}.")
+    print(f"{target} is policy-invariant at γ = {gamma:g} as far as tested.\n{report}")
     return 0
 
 
 def load(target: str) -> Any:
-    """Return what FILE:NAME names, running FILE as a module; a ValueError says what is wrong."""
+    """Run FILE as a module and return NAME; a ValueError says what is wrong."""
     file, _, name = target.rpartition(":")
     if not file or not name:
         raise ValueError(f"{target!r} does not name a shaper: write FILE:NAME, e.g. shaping.py:my_shaper")

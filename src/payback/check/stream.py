@@ -1,11 +1,27 @@
-"""A stream of rewards: B environments over T steps, with what the environments say about each step."""
+"""A stream of rewards from B environments over T steps, and a violation found on one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
+
+Property = Literal[
+    "zero sum",
+    "causality",
+    "policy invariance",
+    "debt",
+    "invalid rows",
+    "purity",
+    "rollout",
+    "precision",
+    "input",
+    "shape",
+    "finite",
+]
+"""A property that shaping code must have; `InvarianceError.violated` names it."""
 
 
 @dataclass(frozen=True)
@@ -33,48 +49,87 @@ class Stream:
         return float(np.abs(self.rewards).max(initial=0))
 
     def rows(self, keep: slice | np.ndarray) -> Stream:
-        """Return the stream of some of its steps only."""
+        """Return some of the steps."""
         flags = (None if f is None else f[keep] for f in (self.valid, self.settle))
         return Stream(self.name, self.rewards[keep], self.dones[keep], *flags)
 
     def columns(self, keep: slice | np.ndarray) -> Stream:
-        """Return the stream of some of its environments only."""
+        """Return some of the environments."""
         flags = (None if f is None else f[:, keep] for f in (self.valid, self.settle))
         return Stream(self.name, self.rewards[:, keep], self.dones[:, keep], *flags)
 
     def followed_by(self, other: Stream) -> Stream:
-        """Return this stream and then the other one."""
+        """Return this stream with the other one appended."""
         flags: list[np.ndarray | None] = []
-        for name, plain in (("valid", True), ("settle", False)):
-            both: list[np.ndarray | None] = [getattr(stream, name) for stream in (self, other)]
-            filled = [
-                np.full(s.dones.shape, plain) if f is None else f for s, f in zip((self, other), both, strict=True)
+        for one, two, plain in ((self.valid, other.valid, True), (self.settle, other.settle, False)):
+            given = [
+                np.full(s.dones.shape, plain) if f is None else f
+                for s, f in zip((self, other), (one, two), strict=True)
             ]
-            flags.append(None if all(f is None for f in both) else np.concatenate(filled))
+            flags.append(None if one is None and two is None else np.concatenate(given))
         rewards, dones = np.concatenate((self.rewards, other.rewards)), np.concatenate((self.dones, other.dones))
         return Stream(self.name, rewards, dones, *flags)
 
     @cached_property
     def lent_before(self) -> np.ndarray:
-        """(T + 1, B) the largest |F_i| lent so far in the open episode: the size that rounding is measured against.
+        """(T + 1, B) the largest |F_i| so far in the open episode: rounding is measured against it.
 
-        The last reward of an episode is left out, because it is lent and repaid at once.
+        It leaves out an episode's last reward, which is lent and repaid in the same step.
         """
         T, B = self.rewards.shape
         largest = np.zeros((T + 1, B))
         sizes = np.where(self.live, np.abs(self.rewards), 0.0)
-        forgets: np.ndarray = self.live & self.dones
-        ends: np.ndarray = np.asarray(forgets.any(axis=1))
+        ends: np.ndarray = self.live & self.dones
+        any_ends: np.ndarray = np.asarray(ends.any(axis=1))
         for t in range(T):
             np.maximum(largest[t], sizes[t], out=largest[t + 1])
-            if ends[t]:
-                largest[t + 1, forgets[t]] = 0.0
+            if any_ends[t]:
+                largest[t + 1, ends[t]] = 0.0
         return largest
 
 
+class Finding(Exception):  # noqa: N818  an internal signal; users get an InvarianceError
+    """A violation at one step of one environment; `counterexample` turns it into an `InvarianceError`."""
+
+    def __init__(
+        self,
+        violated: Property,
+        what: str,
+        stream: Stream,
+        step: Any,
+        environment: Any = 0,
+        paid: Any = None,
+        owed: Any = None,
+    ) -> None:
+        super().__init__(what)
+        self.violated: Property = violated
+        self.stream = stream
+        self.step, self.environment = int(step), int(environment)
+        self.paid = None if paid is None else float(paid)
+        """The shaped reward at this step."""
+        self.owed = None if owed is None else float(owed)
+        """What it should have been."""
+
+
+def refuse_where(
+    bad: np.ndarray,
+    violated: Property,
+    what: str,
+    stream: Stream,
+    paid: np.ndarray,
+    owed: np.ndarray | None,
+    first: int = 0,
+) -> None:
+    """Raise a `Finding` at the first (step, environment) that is `bad`; row 0 is step `first` of the stream."""
+    places = np.argwhere(bad)
+    if len(places):
+        t, b = places[0]
+        raise Finding(violated, what, stream, first + t, b, paid[t, b], None if owed is None else owed[t, b])
+
+
 @dataclass(frozen=True)
-class Episodes:
-    """The valid rows of a stream, episode after episode, environment after environment."""
+class EpisodeIndex:
+    """The R valid rows of a stream, ordered by environment and then by step, and the E episodes they form."""
 
     step: np.ndarray
     """(R,) the row of the stream."""
@@ -83,20 +138,20 @@ class Episodes:
     age: np.ndarray
     """(R,) steps since the start of its episode."""
     starts: np.ndarray
-    """(E,) where in R each episode starts."""
+    """(E,) the position in R of each episode's first row."""
     ends: np.ndarray
-    """(E,) where in R each episode has its last row."""
+    """(E,) the position in R of each episode's last row."""
     finished: np.ndarray
-    """(E,) whether that row ends it."""
+    """(E,) whether that row ends the episode."""
 
     @property
     def longest(self) -> int:
-        """Steps of the longest episode."""
+        """The number of steps of the longest episode."""
         return int((self.age[self.ends] + 1).max(initial=0))
 
 
-def episodes_of(stream: Stream) -> Episodes:
-    """Cut the valid rows of a stream into episodes."""
+def episodes_of(stream: Stream) -> EpisodeIndex:
+    """Group the valid rows of a stream into episodes."""
     environment, step = np.nonzero(stream.live.T)
     done = stream.dones[step, environment]
     first = np.ones(len(step), dtype=bool)
@@ -104,23 +159,23 @@ def episodes_of(stream: Stream) -> Episodes:
     starts = np.flatnonzero(first)
     ends = np.append(starts[1:], len(step))[: len(starts)] - 1
     age = np.arange(len(step)) - starts[np.cumsum(first) - 1] if len(step) else np.arange(0)
-    return Episodes(step, environment, age, starts, ends, done[ends])
+    return EpisodeIndex(step, environment, age, starts, ends, done[ends])
 
 
 def one_episode(rewards: np.ndarray, name: str = "one episode") -> Stream:
-    """Return the stream of one environment and one finished episode with rewards (N,)."""
+    """Return one environment with one finished episode of rewards (N,)."""
     dones = np.zeros((len(rewards), 1), dtype=bool)
     dones[-1:] = True
     return Stream(name, np.asarray(rewards, dtype=np.float64)[:, None], dones)
 
 
 def continuations(stream: Stream) -> list[Stream]:
-    """Return streams to go on with: rewards of the same size, other lengths, other ends in every environment."""
+    """Return ways to go on after a stream: every environment ends at another time, with other rewards."""
     B: int = stream.rewards.shape[1]
     b, size = np.arange(B), max(stream.size, 1e-30)
     result: list[Stream] = []
-    for k, (first, apart, wave) in enumerate([(0, 0, 0.0), (1, 1, 1.0), (6, 2, -3.0)]):
-        last = first + apart * ((b + k) % 3)
+    for k, first, spread, wave in ((1, 1, 1, 1.0), (2, 6, 2, -3.0)):
+        last = first + spread * ((b + k) % 3)
         t = np.arange(int(last.max()) + 1)[:, None]
         rewards = size * wave * (np.cos(2.3 * t + b + k) + 0.25)
         result.append(Stream("continuation", rewards, t == last))
@@ -128,6 +183,6 @@ def continuations(stream: Stream) -> list[Stream]:
 
 
 def written(values: np.ndarray, most: int = 12) -> str:
-    """Write some rewards down."""
+    """Format the first few rewards."""
     shown = ", ".join(f"{x:.6g}" for x in values[:most])
     return f"[{shown}{', …' if len(values) > most else ''}]"

@@ -1,1 +1,1 @@
-"""F → F′: every reward transform, the law written once. Import from `payback`; this package re-exports nothing."""
+"""Reward transforms, the core of payback. Import their names from `payback`; this package re-exports nothing."""

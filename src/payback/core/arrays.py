@@ -1,7 +1,7 @@
-"""What the core asks of an array library: its namespace, its dtypes, and whether values can be looked at.
+"""What the core needs of an array library: its namespace, its dtypes, and whether values can be read.
 
-NumPy takes the short way through every function here: it is the library people step through one
-transition at a time, where a microsecond counts.
+Every function has a fast path for NumPy, the library in which people step through single transitions and a microsecond
+counts.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ def fields_of(state: Any) -> tuple[str, ...]:
 
 
 def is_tuple(state: Any) -> bool:
-    """Say whether a state is a tuple, of fields or not; no type guard, because a state's parts are anything."""
+    """Return whether a state is a tuple, named or not; no type guard, because its parts may be anything."""
     return isinstance(state, tuple)
 
 
 def is_list(state: Any) -> bool:
-    """Say whether a state is a list; no type guard, as in `is_tuple`."""
+    """Return whether a state is a list; no type guard, as in `is_tuple`."""
     return isinstance(state, list)
 
 
 def is_dict(state: Any) -> bool:
-    """Say whether a state is a dict; no type guard, as in `is_tuple`."""
+    """Return whether a state is a dict; no type guard, as in `is_tuple`."""
     return isinstance(state, dict)
 
 
 def namespace(*arrays: Array) -> Any:
-    """Return the array-API namespace the arrays share; refuse a mixture of libraries."""
+    """Return the array-API namespace of the arrays; refuse arrays of several libraries."""
     for x in arrays:
         if type(x) is not np.ndarray:
             break
@@ -84,7 +84,7 @@ def wide_dtype(xp: Any) -> Any:
 def running_zero(example: Array, dtype: Any) -> Array:
     """Return a 0 for sums that outlive episodes, in the library and on the device of `example`."""
     xp = namespace(example)
-    # JAX puts new arrays where they are used; Torch has to be told.
+    # JAX puts new arrays where they are used; Torch needs the device.
     place: dict[str, Any] = {"device": example.device} if array_api_compat.is_torch_array(example) else {}
     return xp.zeros((), dtype=dtype, **place)
 
@@ -95,7 +95,7 @@ def cast_to(xp: Any, x: Array, dtype: Any) -> Array:
 
 
 def plain(value: Any) -> Any:
-    """Return a NumPy number as the Python number that it reads as; anything else as it is."""
+    """Return a NumPy number as a Python number; anything else as it is."""
     return cast(Any, value).item() if isinstance(value, np.generic) else value
 
 
@@ -115,7 +115,7 @@ def constant(xp: Any, values: np.ndarray, like: Array, dtype: Any = None) -> Arr
 
 
 def can_look(xp: Any, x: Array) -> bool:
-    """Say whether values may be looked at: eager NumPy or CPU Torch.
+    """Return whether values may be read: eager NumPy or CPU Torch.
 
     Not JAX, because reading a value breaks `jit` and stalls an accelerator, nor Torch on a device or under `compile`.
     """
@@ -142,7 +142,7 @@ def size_of(x: np.ndarray) -> float:
 
 
 def all_finite(x: np.ndarray) -> bool:
-    """Say whether a NumPy array holds neither NaN nor infinity.
+    """Return whether a NumPy array holds neither NaN nor infinity.
 
     >>> all_finite(np.array([1e308, 1e308])), all_finite(np.array([np.inf, -np.inf]))
     (True, False)
@@ -161,9 +161,9 @@ def all_finite(x: np.ndarray) -> bool:
 
 
 def first_not_finite(xp: Any, x: Array) -> tuple[int, ...] | None:
-    """Return the index of the first NaN or infinity in `x`; None without one, or where values may not be looked at."""
+    """Return the index of the first NaN or infinity in `x`; None without one, or where values may not be read."""
     if not can_look(xp, x) or (all_finite(x) if xp is np else bool(xp.all(xp.isfinite(x)))):
         return None
-    # The library's own look, because NumPy has no bfloat16.
+    # In the library itself, because NumPy has no bfloat16.
     bad = np.argwhere(~np.asarray(xp.isfinite(x)))
     return tuple(int(i) for i in bad[0]) if len(bad) else None

@@ -1,20 +1,22 @@
-"""Centring: F_t − F̄, with F̄ the mean of the rewards seen before. It outlives episodes and spans workers."""
+"""Centre rewards on F̄, the running mean of earlier rewards, which outlives episodes and merges across workers."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import is_jax_namespace
 
 from payback.core.arrays import Array, cast_to, namespace, plain, running_zero, sum_of, wide_dtype
-from payback.core.transform import Door, RewardTransform
+from payback.core.transform import RewardTransform
 from payback.core.validate import read_fade, read_horizon, read_state
 
 
 class CenterState(NamedTuple):
-    """The running mean. Scalars, shared over the B environments."""
+    """The running mean: scalars that the B environments share."""
 
     count: Array
     """Valid rewards seen: an integer, exact where a float32 would stop at 2²⁴."""
@@ -23,20 +25,24 @@ class CenterState(NamedTuple):
     mean: Array
     """F̄."""
     lost: Array
-    """What rounding has taken from `mean` (Kahan), because in float32 a cumulative mean would otherwise stop moving."""
+    """What `mean` has lost to rounding (Kahan); without it, a cumulative mean in float32 would stop moving."""
     fade: Array
-    """What an old reward keeps of its weight when a new one comes: 1 − 1/horizon, or 1."""
+    """The factor by which old rewards fade with each new one: 1 − 1/horizon, or 1."""
     merges: Array
     """How many merges this state has been through."""
+    shared = ("count", "weight", "mean", "lost", "merges")
+    constants = ("fade",)
 
 
 def center(horizon: float | None = None) -> RewardTransform:
     """Subtract the mean F̄ of all valid rewards of earlier calls: F'_t = F_t − F̄_t (conversion).
 
-    The mean is 0 at first and shared over environments. What was subtracted from a reward is frozen when it
-    is received: a match after it repays exactly what was paid. With `horizon`, what is old keeps
-    (1 − 1/horizon)ⁿ of its weight after n more valid rewards. The paper uses a running mean within an epoch
-    in one place and a cumulative one over all of training in another; these are the two choices here.
+    The mean starts at 0, and all environments share it. F̄_t is frozen when the reward arrives, so a match after it
+    repays exactly what was paid. With `horizon`, a reward keeps (1 − 1/horizon)ⁿ of its weight after n more valid
+    rewards. The paper uses a running mean within an epoch in one place and a cumulative mean over all of training in
+    another; these are the two choices here.
+
+    Under `jax.shard_map` each device has a mean of its own, so pass `check_vma=False`.
 
     >>> import numpy as np
     >>> subtract = center()
@@ -47,21 +53,32 @@ def center(horizon: float | None = None) -> RewardTransform:
     [2. 4.]
     [0. 3.]
     """
-    fade = read_horizon(horizon)
+    read_horizon(horizon)
+    return _Center(plain(horizon))
 
-    def init(example: Array) -> CenterState:
+
+@dataclass(frozen=True, repr=False)
+class _Center(RewardTransform):
+    horizon: float | None = None
+    _name = "center"
+
+    @cached_property
+    def _fade(self) -> float:
+        return read_horizon(self.horizon)
+
+    def init(self, example: Any, /) -> CenterState:
         xp = namespace(example)
         wide = wide_dtype(xp)
         whole = xp.uint32 if is_jax_namespace(xp) and wide == xp.float32 else xp.int64
         zero, none = running_zero(example, wide), running_zero(example, whole)
-        return CenterState(none, zero, zero, zero, zero + fade, none)
+        return CenterState(none, zero, zero, zero, zero + self._fade, none)
 
-    def fit(state: CenterState) -> None:
+    def _expected(self, state: CenterState) -> None:
         read_state("center", state, CenterState)
-        read_fade("center", state.fade, fade)
+        read_fade("center", state.fade, self._fade)
 
-    def step(
-        xp: Any, state: CenterState, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
+    def _step(
+        self, xp: Any, state: CenterState, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
     ) -> tuple[CenterState, Array]:
         wide = state.mean.dtype
         mean = state.mean if reward.dtype == wide else cast_to(xp, state.mean, reward.dtype)
@@ -73,35 +90,32 @@ def center(horizon: float | None = None) -> RewardTransform:
             # Σ (F − F̄) in the wide dtype, although F̄ was rounded to the reward's before it was subtracted.
             excess = excess + seen * (cast_to(xp, mean, wide) - state.mean)
         count = state.count + seen if xp is np else _add(state.count, seen)
-        weight = count * state.fade if fade == 1 else state.weight * state.fade**seen + seen
+        weight = count * state.fade if self._fade == 1 else state.weight * state.fade**seen + seen
         # Before the first valid reward there is no weight, and nothing to divide.
         return _advance(state, count, weight, excess / (weight + (weight == 0))), shaped
 
-    def block(
-        state: CenterState, rewards: Array, dones: Array, valid: Array | None, settle: Array | None
-    ) -> tuple[CenterState, Array]:
+    def _block(
+        self, state: CenterState, rewards: Array, dones: Array, valid: Array | None, settle: Array | None
+    ) -> Any:
         if namespace(rewards) is not np:
             return NotImplemented
         sums = np.add.reduce(rewards, axis=1, dtype=np.float64)
         seen = np.full(len(rewards), rewards.shape[1]) if valid is None else np.count_nonzero(valid, axis=1)
-        weights, means = _run(state, sums, seen, fade)
+        weights, means = _run(state, sums, seen, self._fade)
         shaped = rewards - means[:-1].astype(rewards.dtype)[:, None]
         if valid is not None:
             shaped[~valid] = 0
         count = state.count + seen.sum()
         return CenterState(count, weights[-1], means[-1], np.float64(0), state.fade, state.merges), shaped
 
-    call = f"center({'' if horizon is None else f'horizon={plain(horizon)!r}'})"
-    return RewardTransform(init, Door("center", fit, step), _block=block, _call=call)
-
 
 def merge_centers(common: CenterState, *later: CenterState) -> CenterState:
-    """Add to `common` what each worker has seen since it left `common`; hand the result back to the workers.
+    """Merge what each worker has seen since it started from `common`; give the result back to the workers.
 
         F̄ = (w·F̄_common + Σ_k Σ_new F) / (w + Σ_k n_k)
 
-    A state counts once: one that stems from before the last merge, or has seen nothing since, adds nothing.
-    With a horizon the common part fades by all new rewards together.
+    A state counts once: one from before the last merge, or without new rewards, adds nothing. With a horizon the common
+    part fades by all new rewards together.
 
     >>> import numpy as np
     >>> subtract = center()
@@ -135,7 +149,7 @@ def merge_centers(common: CenterState, *later: CenterState) -> CenterState:
 
 
 def _advance(state: CenterState, count: Array, weight: Array, rise: Array) -> CenterState:
-    """Move the mean by `rise`, and by what rounding has taken from it so far."""
+    """Move the mean by `rise`, and by what it has lost to rounding so far."""
     step = rise + state.lost
     mean = state.mean + step
     return CenterState(count, weight, mean, step - (mean - state.mean), state.fade, state.merges)
@@ -158,7 +172,7 @@ def _run(state: CenterState, sums: np.ndarray, seen: np.ndarray, fade: float) ->
 
 
 def _add(count: Array, seen: Array) -> Array:
-    """count + seen, standing still at the largest integer JAX has without x64."""
+    """Return count + seen, at most the largest integer that JAX has without x64."""
     if str(count.dtype) != "uint32":
         return count + seen
     total = count + (seen if isinstance(seen, int) else seen.astype(count.dtype))

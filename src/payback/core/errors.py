@@ -1,18 +1,18 @@
-"""What payback raises and warns of, beyond Python's own errors."""
+"""The errors and warnings of payback, beyond Python's own."""
 
 from __future__ import annotations
 
 import numpy as np
 
 
-class LawBroken(AssertionError, ValueError):  # noqa: N818  it says what happened
-    """A matching, or rewards shaped by it, would change the optimal policy. The message shows where.
+class InvarianceError(ValueError):
+    """A matching, or shaped rewards, would change the optimal policy. The message shows where.
 
     >>> import payback
     >>> try:
     ...     payback.check_transform(payback.scale(1), gamma=0.9)
-    ... except LawBroken as broken:
-    ...     print(broken.law, broken.step, len(broken.rewards))
+    ... except InvarianceError as broken:
+    ...     print(broken.violated, broken.step, len(broken.rewards))
     zero sum 0 1
     """
 
@@ -20,27 +20,27 @@ class LawBroken(AssertionError, ValueError):  # noqa: N818  it says what happene
         self,
         message: str,
         *,
-        law: str | None = None,
+        violated: str | None = None,
         rewards: np.ndarray | None = None,
         step: int | None = None,
         paid: float | None = None,
         owed: float | None = None,
     ) -> None:
         super().__init__(message)
-        self.law = law
-        """Which law: "zero sum", "causality", "the law", "invalid rows", "purity", "rollout", "precision" …"""
+        self.violated = violated
+        """The violated property: "zero sum", "causality", "policy invariance", "invalid rows", "purity", "rollout" …"""
         self.rewards = rewards
         """The smallest counter-example found: (N,) rewards of one episode, or (T, B) of a stream."""
         self.step = step
-        """The step at which the law is seen to be broken."""
+        """The step where the violation shows."""
         self.paid = paid
-        """What was paid there."""
+        """The reward that was paid there."""
         self.owed = owed
-        """What should have been paid there."""
+        """The reward that should have been paid there."""
 
 
 class InterestWarning(UserWarning):
-    """The interest γ⁻ᵏ of long episodes comes near what the dtype can hold.
+    """The interest γ⁻ᵏ of long episodes may overflow the dtype.
 
     >>> import warnings, numpy as np, payback
     >>> with warnings.catch_warnings(record=True) as caught:
@@ -51,5 +51,14 @@ class InterestWarning(UserWarning):
     """
 
 
+class ShapingWarning(UserWarning):
+    """Something in an environment or a training loop puts the guarantee at risk; the message says what to do.
+
+    >>> import payback
+    >>> issubclass(payback.ShapingWarning, UserWarning)
+    True
+    """
+
+
 # Tracebacks name them as users import them.
-LawBroken.__module__ = InterestWarning.__module__ = "payback"
+InvarianceError.__module__ = InterestWarning.__module__ = ShapingWarning.__module__ = "payback"

@@ -1,12 +1,11 @@
-"""What a learner feels of a loan: the share of it that its advantage estimate has not yet charged, and the interest.
+"""The effective share of the bonus, η: how much of it is left in its own advantage estimate; and the interest.
 
-Take GAE(λ), Â_t = Σ_k (γλ)^k δ_{t+k}, and a loan F_t of which the share m_k is repaid at age k, that is −γ⁻ᵏ m_k F_t at
-step t + k. As long as the critic does not answer to this one loan, because it sees the state and not the debt, the loan
-adds to Â_t
+Take GAE(λ), Â_t = Σ_k (γλ)^k δ_{t+k}, and a bonus F_t whose share m_k is repaid at age k: −γ⁻ᵏ m_k F_t at step t + k.
+The critic sees the state but not the debt, so it does not predict the repayment of this one bonus, which adds to Â_t
 
-    F_t − Σ_k (γλ)^k γ⁻ᵏ m_k F_t = η F_t,      η = 1 − Σ_k m_k λᵏ = 1 − E[λᴷ]          (the felt share)
+    F_t − Σ_k (γλ)^k γ⁻ᵏ m_k F_t = η F_t,      η = 1 − Σ_k m_k λᵏ = 1 − E[λᴷ]     (effective share)
 
-with K the age at repayment, or at the episode's last step where that comes first. γ cancels.
+where K is the age at repayment, or at the episode's last step if that is sooner. γ cancels.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from payback.core.validate import read_count, read_gamma, read_share
 NEGLIGIBLE = 1e-16
 """A repayment whose weight λᵏ in the advantage is below this changes no digit of η."""
 MOST_STEPS = 100_000
-"""A match that is not ours is fed one loan for at most so many steps to find its felt share."""
+"""The most steps for which a user-defined match is fed one loan to find its effective share."""
 INTEREST_STEPS = 10_000
-"""A match that is not ours is fed one loan for at most so many steps to find its interest."""
+"""The most steps for which a user-defined match is fed one loan to find its interest."""
 
 
 def felt_share(
@@ -35,22 +34,22 @@ def felt_share(
     rollout: int | None = None,
     length: int | None = None,
 ) -> float:
-    """Return η, the share of a loan that it adds to its own advantage: 0 is never felt, 1 is a raw bonus.
+    """Return η, the effective share of the bonus: what it adds to its own advantage, 0 nothing, 1 as a raw bonus.
 
-        η = 1 − E[λᴷ · 1{K < n_steps} · max(0, 1 − K/rollout)]                                (the felt share)
+        η = 1 − E[λᴷ · 1{K < n_steps} · max(0, 1 − K/rollout)]                              (effective share)
 
-    `lam`: λ of GAE. With λ = 1 and nothing else given the estimate reaches the episode's end, and η is 0.
-    `n_steps`: the estimate ends in a bootstrapped value after n steps; the n-step return is `lam=1, n_steps=n`.
-    `rollout`: rollouts of T steps bootstrap at their border and charge nothing beyond it; η is the average over where
-    in the rollout the loan falls.
-    `length`: episodes have so many steps, at the last of which all that is left is repaid; η is the average over the
-    step at which the loan is made. If it is left out, the episode is taken to last until the loan is repaid.
+    `lam`: λ of GAE. With λ = 1 and no other limit the estimate reaches the episode's end, and η is 0.
+    `n_steps`: the estimate bootstraps after n steps; the n-step return is `lam=1, n_steps=n`.
+    `rollout`: rollouts of T steps bootstrap at their border, before later repayments; η is the average over the bonus's
+    place in the rollout.
+    `length`: episodes have this many steps, and the last one repays the rest; η is the average over the bonus's step.
+    Without it, the episode lasts until the bonus is repaid.
 
-    η is a share of what is paid: in a chain it is that of the match, because a constant after it scales the loan and
-    its repayment alike, and what stands before it (`center`, `clip`) only says how large the loan is. Under `center`
-    the loan is F − F̄; left out is that one reward also moves the later F̄ by 1/count of itself. A match that is not
-    ours is fed one loan of 1, in NumPy, at an episode's first step. No event is flagged: `match_when` with an event
-    every W steps is felt as `match_evenly` with that window is. A transform that repays nothing has η = 1.
+    The η of a chain is that of its match: a constant after it scales bonus and repayment alike, and what stands before
+    it (`center`, `clip`) only sets the size of the bonus. Under `center` the bonus is F − F̄; η ignores that one reward
+    moves the later F̄ by 1/count of itself. A user-defined match is fed one bonus of 1, in NumPy, at an episode's first
+    step. No event is flagged: `match_when` with an event every W steps has the η of `match_evenly` with that window. A
+    transform that repays nothing has η = 1.
 
     >>> import payback
     >>> round(felt_share(payback.grm(0.995, delay=30), 0.95), 2)
@@ -67,7 +66,7 @@ def felt_share(
     if match is None:
         return 1.0
     if lam == 1 and n_steps is None and rollout is None:
-        return 0.0  # every loan is repaid by the episode's last step, and λᴷ = 1 whenever that is
+        return 0.0  # the last step repays the rest, and λᴷ = 1 whenever that is
     if not given:
         return 1 - _expected_power(match, lam)
     ages = min(given.values())
@@ -78,12 +77,11 @@ def felt_share(
 
 
 def interest(transform: RewardTransform) -> float:
-    """Return the largest γ⁻ᴷ, the factor by which a repayment exceeds its share of the loan; infinity without a bound.
+    """Return the largest γ⁻ᴷ, the factor by which a repayment exceeds its bonus; infinity without a bound.
 
-    K is the last age at which something is repaid while the episode goes on: D for `match_after`, W for `match_evenly`.
-    `match_at_end`, `match_when` and `match_geometric` wait without a bound unless γ = 1. A match that is not ours is
-    fed one loan; if it has not repaid all of it after 10,000 steps, or goes on in ever smaller shares, there is no
-    bound.
+    K is the last age at which the match repays while the episode goes on: D for `match_after`, W for `match_evenly`.
+    `match_at_end`, `match_when` and `match_geometric` have no bound unless γ = 1. A user-defined match is fed one
+    bonus; it has no bound if it has not repaid all of it after 10,000 steps, or repays in ever smaller shares.
 
     >>> import payback
     >>> round(interest(payback.grm(0.995, delay=100)), 2), interest(payback.pbim(0.995))
@@ -91,7 +89,7 @@ def interest(transform: RewardTransform) -> float:
     """
     match = _match_in(transform)
     if match is None:
-        raise TypeError(f"{transform!r} repays nothing, so there is no interest: give it a match")
+        raise TypeError(f"{transform!r} repays nothing, so it has no interest: end the chain with a match")
     if match.gamma == 1:
         return 1.0
     last = _last_age(match)
@@ -99,37 +97,40 @@ def interest(transform: RewardTransform) -> float:
 
 
 def delay_for(gamma: float, lam: float, felt: float = 0.8, interest: float = 2.0) -> int:
-    """Return the smallest delay D of `grm` or `match_after` whose loans are felt so much under GAE(λ).
+    """Return the smallest delay D of `grm` or `match_after` with an effective share of `felt` under GAE(λ).
 
         D = ⌈log(1 − felt) / log λ⌉,     refused where γ⁻ᴰ > interest
 
-    Episodes are taken to be longer than D, and rollouts too: see `felt_share` for others.
+    Assumes episodes and rollouts longer than D; see `felt_share` for shorter ones.
 
     >>> delay_for(gamma=0.995, lam=0.95)
     32
     >>> delay_for(gamma=0.99, lam=0.99)
     Traceback (most recent call last):
-    ValueError: at lam = 0.99 a felt share of 0.8 needs a delay of 161, whose interest at gamma = 0.99 is 5.04, more \
-than 2; up to 2 a delay of 68 is possible, felt 0.495: ask for less, allow more interest, or lower lam
+    ValueError: at lam = 0.99 felt = 0.8 needs a delay of 161, whose interest at gamma = 0.99 is 5.04, above 2; ...
     """
     gamma, lam, felt = read_gamma(gamma), read_share("lam", lam), read_share("felt", felt)
     if not isinstance(interest, Real) or isinstance(interest, bool) or not interest >= 1:
-        raise ValueError(f"interest must be at least 1, the factor of a repayment to its loan, got {interest!r}")
+        raise ValueError(
+            f"interest must be at least 1, the largest factor of a repayment to its bonus, got {interest!r}"
+        )
     if felt == 0:
         return 0
     if lam == 1:
-        raise ValueError("at lam = 1 no delay is felt, because the estimate reaches every repayment; lower lam")
+        raise ValueError(
+            "at lam = 1 every delay has an effective share of 0, because the estimate sees every repayment; lower lam"
+        )
     if felt == 1 and lam > 0:
-        raise ValueError(f"at lam = {lam:g} no delay is felt in full, because λᴰ is never 0; ask for less than 1")
+        raise ValueError(f"at lam = {lam:g} no delay has an effective share of 1, because λᴰ is never 0; lower felt")
     delay = 1 if lam == 0 else _smallest_delay(lam, felt)
     factor = _interest_at(gamma, delay)
     if factor <= interest * (1 + 1e-12):
         return delay
     most = math.floor(math.log(interest) / -math.log(gamma) + 1e-12)
     raise ValueError(
-        f"at lam = {lam:g} a felt share of {felt:g} needs a delay of {delay:,}, whose interest at gamma = {gamma:g} is "
-        f"{factor:.3g}, more than {interest:g}; up to {interest:g} a delay of {most:,} is possible, felt "
-        f"{1 - lam**most:.3g}: ask for less, allow more interest, or lower lam"
+        f"at lam = {lam:g} felt = {felt:g} needs a delay of {delay:,}, whose interest at gamma = {gamma:g} is "
+        f"{factor:.3g}, above {interest:g}; a delay of {most:,} stays below with felt = {1 - lam**most:.3g}. "
+        "Lower felt or lam, or raise interest"
     )
 
 
@@ -155,7 +156,7 @@ def _match_in(transform: RewardTransform) -> Match | None:
 
 
 def _weights(lam: float, ages: int, rollout: int | None) -> np.ndarray:
-    """Return what is charged of a share repaid at age k: λᵏ, times the chance that no rollout border comes first."""
+    """Return the weight of a repayment at age k in the advantage: λᵏ, times the chance that no border comes first."""
     age = np.arange(ages)
     return lam**age if rollout is None else lam**age * np.maximum(0.0, 1 - age / rollout)
 
@@ -176,10 +177,10 @@ def _expected_power(match: Match, lam: float) -> float:
     ages = min(MOST_STEPS, 1 + math.ceil(math.log(NEGLIGIBLE) / math.log(lam)) if lam else 2)
     shares, fade = _schedule(match, ages)
     weights = _weights(lam, len(shares), None)
-    if match._schedule is None and weights[-1] * abs(1 - shares.sum()) > 1e-9:
+    if match._schedule() is None and weights[-1] * abs(1 - shares.sum()) > 1e-9:
         raise ValueError(
-            f"{match!r} has not repaid a loan after {len(shares):,} steps, within which lam = {lam:g} does not forget "
-            "it either; say how long an episode is with length, or a rollout"
+            f"{match!r} has not repaid a bonus after {len(shares):,} steps, which still weighs in the advantage at "
+            f"lam = {lam:g}; pass length= or rollout="
         )
     tail = shares[-1] * weights[-1] * fade * lam / (1 - fade * lam)
     return float(shares @ weights + tail)
@@ -192,13 +193,14 @@ def _first(schedule: Schedule, ages: int) -> np.ndarray:
 
 
 def _schedule(match: Match, ages: int) -> Schedule:
-    """Return a match's own schedule, or what one that is not ours does with one loan of 1 over so many ages."""
-    if match._schedule is not None:
-        return match._schedule
+    """Return a match's schedule; a user-defined one is fed one bonus of 1 and stepped over `ages` steps."""
+    own = match._schedule()
+    if own is not None:
+        return own
     state, loan, nothing, no_end = match.init(np.zeros(1)), np.ones(1), np.zeros(1), np.zeros(1, dtype=bool)
     paid = np.zeros(ages)
     shaped = nothing
-    with np.errstate(over="ignore"):  # a debt that is never due may overflow; what is paid is looked at below
+    with np.errstate(over="ignore"):  # a debt that is never due may overflow; payments are checked below
         for age in range(ages):
             state, shaped = match.update(state, nothing if age else loan, no_end)
             paid[age] = np.asarray(shaped).item()
@@ -206,7 +208,7 @@ def _schedule(match: Match, ages: int) -> Schedule:
     shares[0] += 1
     if not np.isfinite(shares).all():
         raise ValueError(
-            f"{match!r} paid {paid[~np.isfinite(shares)][0]} after one loan of 1; see what payback.check_transform says"
+            f"{match!r} paid {paid[~np.isfinite(shares)][0]} after one bonus of 1; run payback.check_transform on it"
         )
     return Schedule(shares.astype(np.result_type(np.asarray(shaped).dtype, np.float32)))
 
@@ -215,13 +217,13 @@ def _last_age(match: Match) -> int | None:
     """Return the last age at which a loan is repaid while the episode goes on; None where there is none."""
     ages = min(INTEREST_STEPS, math.floor(150 * math.log(10) / -math.log(match.gamma)))
     shares, fade = _schedule(match, ages)
-    own = match._schedule is not None
+    own = match._schedule() is not None
     eps = float(np.finfo(shares.dtype).eps)
     repaid = np.flatnonzero(np.abs(shares) > (0 if own else math.sqrt(eps)))
     if fade > 0 or not repaid.size:
         return None
     last = int(repaid[-1])
-    # One that was fed has a last age if, after its last share of any size, nothing is left but rounding.
+    # A user-defined match has a last age if nothing but rounding follows its last share.
     rounding = own or (
         abs(1 - shares.sum()) < math.sqrt(eps) and np.abs(shares[last + 1 :]).max(initial=0.0) <= 64 * eps
     )

@@ -1,4 +1,4 @@
-"""Matchings: when each loan is repaid. The only code that carries the guarantee.
+"""Matchings: when each loan is repaid. This is the code that the guarantee rests on; `grm` and `pbim` build on it.
 
 A reward F_i is paid out at step i and taken back later in the same episode, with interest 1/γ per step:
 
@@ -18,14 +18,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from payback.core.center import center as centering
 from payback.core.errors import InterestWarning
-from payback.core.repay_at_ages import match_at_ages
-from payback.core.repay_at_once import AtEndState, WhenState, match_at_once
-from payback.core.repay_geometric import match_geometrically
-from payback.core.transform import Match
+from payback.core.repay_at_ages import RepayAtAges
+from payback.core.repay_at_once import RepayAtOnce, WhenState
+from payback.core.repay_geometric import RepayGeometric
+from payback.core.transform import Match, RewardTransform, altered, chain
 from payback.core.validate import read_count, read_gamma, refuse_too_many
 
 
@@ -34,8 +36,8 @@ def match_at_end(gamma: float) -> Match:
 
         F'_t = F_t for t < N−1,   F'_{N−1} = −Σ_{n=0}^{N−2} γ^(n+1−N) F_n            (naive_conversion, pbimmatching)
 
-    The settlement grows as γ⁻ᴺ. It cannot know N: `init` warns from which length the dtype overflows, where
-    that is within reach, and eager NumPy and Torch raise when it happens.
+    The settlement grows as γ⁻ᴺ. `init` warns where episodes of a plausible length would overflow the dtype, and eager
+    NumPy and Torch raise when it happens.
 
     >>> import numpy as np
     >>> match = match_at_end(0.5)
@@ -47,7 +49,7 @@ def match_at_end(gamma: float) -> Match:
     [2.]
     [-8.]
     """
-    return match_at_once("match_at_end", read_gamma(gamma), AtEndState)
+    return _AtEnd(read_gamma(gamma))
 
 
 def match_when(gamma: float) -> Match:
@@ -55,8 +57,8 @@ def match_when(gamma: float) -> Match:
 
         F'_t = F_t − [t is flagged or last] · Σ_{s≤i<t} γ^(i−t) F_i,   s the last flagged step      (drawer)
 
-    The flagged step's own reward is a new loan. The flag must be known at its step (a key picked up, a door
-    opened) and must not look ahead.
+    The flagged step's own reward is a new loan. The flag must be known at its step (the agent picked up a key, opened a
+    door) and must not look ahead.
 
     >>> import numpy as np
     >>> match = match_when(0.5)
@@ -68,7 +70,7 @@ def match_when(gamma: float) -> Match:
     [1.]
     [-6.]
     """
-    return match_at_once("match_when", read_gamma(gamma), WhenState)
+    return _When(read_gamma(gamma))
 
 
 def match_after(gamma: float, delay: int) -> Match:
@@ -77,8 +79,8 @@ def match_after(gamma: float, delay: int) -> Match:
         F'_t = F_t − γ⁻ᴰ F_{t−D} [t ≥ D]            for t < N−1
         F'_{N−1} = −Σ_{k=1}^{min(D,N−1)} γ⁻ᵏ F_{N−1−k}                               (hyperparam_tuning)
 
-    Departs from the paper's print where it slips: the last step's case comes first and its sum stops at the
-    episode's start, so that short episodes (N ≤ D) are right. D = 0 pays nothing; D ≥ N−1 is `match_at_end`.
+    Departs from the paper as printed: the last step's case comes first and its sum stops at the episode's start, so
+    that short episodes (N ≤ D) are right. D = 0 pays nothing; D ≥ N−1 is `match_at_end`.
 
     >>> import numpy as np
     >>> match = match_after(0.5, delay=1)
@@ -93,13 +95,11 @@ def match_after(gamma: float, delay: int) -> Match:
     delay = read_count("delay", delay, least=0)
     gamma = read_gamma(gamma)
     with refuse_too_many("match_after", "delay", delay):
-        shares = np.zeros(delay)
-        shares[delay - 1 :] = 1
-        return match_at_ages("match_after", gamma, shares, f"match_after(gamma={gamma!r}, delay={delay})")
+        return _After(gamma, delay)
 
 
 def match_evenly(gamma: float, window: int) -> Match:
-    """Take each reward back in `window` equal shares over the next steps; what is left, at the last step.
+    """Take each reward back in `window` equal shares over the next steps, and the rest at the last step.
 
         m(t,i) = 1/W for 1 ≤ t−i ≤ W,   m(N−1,i) = 1 − (N−2−i)/W for N−1−i ≤ W                     (drawer)
 
@@ -119,13 +119,12 @@ def match_evenly(gamma: float, window: int) -> Match:
     """
     window = read_count("window", window, least=1)
     gamma = read_gamma(gamma)
-    call = f"match_evenly(gamma={gamma!r}, window={window})"
     with refuse_too_many("match_evenly", "window", window):
-        return match_at_ages("match_evenly", gamma, np.full(window, 1 / window), call)
+        return _Evenly(gamma, window)
 
 
 def match_from_ages(gamma: float, shares: Sequence[float] | np.ndarray) -> Match:
-    """Take the share `shares[k]` of each reward back k + 1 steps after it was paid; what is left, at the last step.
+    """Take the share `shares[k]` of each reward back k + 1 steps after it was paid, and the rest at the last step.
 
         m(t,i) = shares[t−i−1] for t < N−1,   m(N−1,i) = 1 − Σ_{t<N−1} m(t,i)                          (drawer)
 
@@ -149,16 +148,14 @@ def match_from_ages(gamma: float, shares: Sequence[float] | np.ndarray) -> Match
         raise ValueError(f"shares must be a list of finite numbers, one for each age from 1 on, got {shares!r}")
     if abs(parts.sum() - 1) > 1e-9:
         raise ValueError(
-            f"shares add up to {parts.sum():g}, not 1, so not every loan would be repaid exactly once; divide them by "
-            "their sum"
+            f"shares add up to {parts.sum():g}, so loans would not be repaid exactly once; divide them by their sum"
         )
     last = int(np.flatnonzero(parts)[-1]) + 1
-    call = f"match_from_ages(gamma={gamma!r}, shares={parts.tolist()})"
-    return match_at_ages("match_from_ages", gamma, parts[:last], call)
+    return _FromAges(gamma, tuple(parts[:last].tolist()))
 
 
 def match_geometric(gamma: float, rate: float) -> Match:
-    """Take back the share 1 − λ of what is owed at each step, and the rest at the episode's last.
+    """Take back the share 1 − λ of the debt at each step, and the rest at the episode's last.
 
         m(t,i) = (1−λ) λ^(k−1) at age k = t−i ≥ 1,   m(N−1,i) = λ^(k−1)                             (drawer)
         P ← (λP + F_t)/γ,   paying (1−λ)P                                          λ = `rate`
@@ -188,4 +185,116 @@ def match_geometric(gamma: float, rate: float) -> Match:
             InterestWarning,
             stacklevel=2,
         )
-    return match_geometrically("match_geometric", gamma, rate)
+    return _Geometric(gamma, rate)
+
+
+# ------------------------------------------------------------------ the paper's methods, under the paper's names
+
+
+def pbim(gamma: float, *, center: bool | RewardTransform = True) -> Match:
+    """Pay F_t − F̄ as it comes and take it all back at the episode's last step (PBIM).
+
+        F'_t = F_t − F̄ for t < N−1,   F'_{N−1} = −Σ_{n=0}^{N−2} γ^(n+1−N) F'_n         (conversion)
+
+    `center=False` is the raw form (naive_conversion). `center` may also be a transform, such as `center(horizon)`.
+
+    >>> import numpy as np
+    >>> shaping = pbim(0.5, center=False)
+    >>> state = shaping.init(np.zeros(1))
+    >>> for reward, done in [(1.0, False), (2.0, False), (9.0, True)]:
+    ...     state, shaped = shaping.update(state, np.array([reward]), np.array([done]))
+    ...     print(shaped)
+    [1.]
+    [2.]
+    [-8.]
+    """
+    match = match_at_end(gamma)
+    return _centered(center, match, f"pbim(gamma={match.gamma!r}")
+
+
+def grm(gamma: float, delay: int, *, center: bool | RewardTransform = True) -> Match:
+    """Pay F_t − F̄ as it comes and take it back `delay` steps later, or at the last step (GRM with delay D).
+
+        F'_t = G_t − γ⁻ᴰ G_{t−D},   G_t = F_t − F̄_t with F̄_t frozen at receipt          (hyperparam_tuning)
+
+    The paper gives no equation for the centred form; this one repays what was actually paid.
+
+    >>> import numpy as np
+    >>> shaping = grm(0.5, delay=1, center=False)
+    >>> state = shaping.init(np.zeros(1))
+    >>> for reward, done in [(1.0, False), (3.0, False), (9.0, True)]:
+    ...     state, shaped = shaping.update(state, np.array([reward]), np.array([done]))
+    ...     print(shaped)
+    [1.]
+    [1.]
+    [-6.]
+    """
+    match = match_after(gamma, delay)  # validates γ and the delay
+    return _centered(center, match, f"grm(gamma={match.gamma!r}, delay={int(delay)}")
+
+
+def _centered(center: bool | RewardTransform, match: Match, call: str) -> Match:
+    if isinstance(center, RewardTransform):
+        shaping, call = chain(center, match), f"{call}, center={center!r}"
+    elif not isinstance(center, bool):
+        raise TypeError(f"center must be True, False or a transform such as payback.center(1000), got {center!r}")
+    elif center:
+        shaping = chain(centering(), match)
+    else:
+        shaping, call = match, f"{call}, center=False"
+    assert isinstance(shaping, Match)
+    return altered(shaping, _call=f"{call})")
+
+
+# ------------------------------------------------------------------ each matching's parameters, over its mechanism
+
+
+@dataclass(frozen=True, repr=False)
+class _AtEnd(RepayAtOnce):
+    _name = "match_at_end"
+
+
+@dataclass(frozen=True, repr=False)
+class _When(RepayAtOnce):
+    _name = "match_when"
+    _kind = WhenState
+
+
+@dataclass(frozen=True, repr=False)
+class _After(RepayAtAges):
+    delay: int
+    _name = "match_after"
+
+    @property
+    def _shares(self) -> np.ndarray:
+        shares = np.zeros(self.delay)
+        shares[self.delay - 1 :] = 1
+        return shares
+
+
+@dataclass(frozen=True, repr=False)
+class _Evenly(RepayAtAges):
+    window: int
+    _name = "match_evenly"
+
+    @property
+    def _shares(self) -> np.ndarray:
+        return np.full(self.window, 1 / self.window)
+
+
+@dataclass(frozen=True, repr=False)
+class _FromAges(RepayAtAges):
+    shares: tuple[float, ...]
+    _name = "match_from_ages"
+
+    @property
+    def _shares(self) -> np.ndarray:
+        return np.array(self.shares)
+
+    def __repr__(self) -> str:
+        return f"match_from_ages(gamma={self.gamma!r}, shares={list(self.shares)})"
+
+
+@dataclass(frozen=True, repr=False)
+class _Geometric(RepayGeometric):
+    _name = "match_geometric"

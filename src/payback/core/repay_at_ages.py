@@ -6,93 +6,131 @@ step t,
     F′_t = F_t − Σ_{k=1}^{W} γ⁻ᵏ shares[k−1] L_k                          t < N−1
     F′_{N−1} = −Σ_{k=1}^{W} γ⁻ᵏ (shares[k−1] + … + shares[W−1]) L_k                               (drawer)
 
-No shares (W = 0) means that each loan is repaid at once (trivial_m): nothing is paid. `step` says it for every array
-library; the block forms below do the same for a (T, B) block at once, and the tests hold them to stepping.
+Without shares (W = 0) each loan is repaid at once (trivial_m), so nothing is paid. `_step` works in every array
+library; the block forms below do the same for a (T, B) block at once, and tests compare them with stepping.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import is_jax_namespace
 
 from payback.core.arrays import Array, constant, float_dtype, namespace, wide_dtype
-from payback.core.block_rows import accumulate, invalid_only_between_episodes, split_by_row
-from payback.core.repay_at_ages_jax import UNROLL, countdown_block, unrolled_block
-from payback.core.transform import Door, Match, Schedule
-from payback.core.validate import OWN, Fit, read_state, read_terms, refuse_too_many
+from payback.core.rollout import accumulate, invalid_only_between_episodes, split_by_row
+from payback.core.transform import Match, Schedule
+from payback.core.validate import OWN, ExpectedShape, read_state, read_terms, refuse_too_many
 
+UNROLL = 32
+"""The longest window that is unrolled in JAX; longer ones are counted down or scanned."""
 PER_LOAN = 8
-"""Visiting one loan that an end settles costs about as much as going through so many rewards row by row."""
+"""Visiting one loan that an end settles costs about as much as this many rewards row by row."""
 
 
 class AgesState(NamedTuple):
-    """The loans that are not repaid in full."""
+    """The open loans."""
 
     loans: Array
     """(W, B), newest first; row k−1 has age k at the next step."""
     terms: Array
     """(1 + W,) γ, then the share repaid at each age."""
+    constants = ("terms",)
 
 
-def match_at_ages(name: str, gamma: float, shares: np.ndarray, call: str) -> Match:
-    """Repay the share `shares[k−1]` of each loan at age k, and all that is left at the last step."""
-    W, terms = len(shares), np.concatenate(([gamma], shares))
-    with np.errstate(over="ignore", invalid="ignore"):  # init refuses what overflows, once it knows the dtype
-        interest = gamma ** -np.arange(1.0, W + 1)
-        due_and_rest = np.stack((interest * shares, interest * np.cumsum(shares[::-1])[::-1]))
-    due_of, rest_of = due_and_rest
+@dataclass(frozen=True, repr=False)
+class RepayAtAges(Match):
+    """Repay the share `_shares[k−1]` of each loan at age k, and all that is left at the last step."""
 
-    def init(example: Array) -> AgesState:
-        xp = namespace(example)
+    gamma: float
+    falls_due_alone = True
+
+    def __post_init__(self) -> None:
+        """Compute the weights now, so that more ages than there is memory for are refused here."""
+        _ = self._due_and_rest
+
+    @property
+    def _shares(self) -> np.ndarray:
+        """The shares (W,) that are repaid at the ages 1 … W, adding up to 1."""
+        raise NotImplementedError
+
+    @cached_property
+    def _terms(self) -> np.ndarray:
+        return np.concatenate(([self.gamma], self._shares))
+
+    @cached_property
+    def _interest(self) -> np.ndarray:
+        with np.errstate(over="ignore"):  # init refuses what overflows, once it knows the dtype
+            return self.gamma ** -np.arange(1.0, len(self._shares) + 1)
+
+    @cached_property
+    def _due_and_rest(self) -> np.ndarray:
+        shares = self._shares
+        if not len(shares):
+            return np.zeros((2, 1))  # for a row of no loans, because Orbax cannot save an array without numbers
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.stack((self._interest * shares, self._interest * np.cumsum(shares[::-1])[::-1]))
+
+    def init(self, example: Any, /) -> AgesState:
+        """Begin without loans; refuse a dtype that the interest overflows."""
+        xp, W = namespace(example), len(self._interest)
         dtype = float_dtype(xp, example)
         largest = float(xp.finfo(dtype).max)
-        if W and not interest[-1] < largest:
-            limit = math.ceil(math.log(largest) / -math.log(gamma)) - 1
+        if W and not self._interest[-1] < largest:
+            limit = math.ceil(math.log(largest) / -math.log(self.gamma)) - 1
             raise ValueError(
-                f"{name}: the interest γ⁻ᵏ of a loan overflows {dtype} at γ = {gamma} after {limit} steps, "
+                f"{self._name}: the interest γ⁻ᵏ of a loan overflows {dtype} at γ = {self.gamma} after {limit} steps, "
                 f"and {W} are asked for; use at most {limit}, or rewards in float64"
             )
-        with refuse_too_many(name, "the longest age", W):
+        with refuse_too_many(self._name, "the longest age", W):
             row = xp.zeros_like(example, dtype=dtype)
-            return AgesState(xp.stack([row] * (W + 1))[:W], constant(xp, terms, row, wide_dtype(xp)))
+            return AgesState(xp.stack([row] * (W + 1))[: W or 1], constant(xp, self._terms, row, wide_dtype(xp)))
 
-    def fit(state: AgesState) -> Fit:
-        read_state(name, state, AgesState)
+    def _expected(self, state: AgesState) -> ExpectedShape:
+        read_state(self._name, state, AgesState)
+        W = len(self._interest) or 1
         if state.loans.shape[0] != W:
             raise ValueError(
-                f"{name}: the state holds loans of the last {state.loans.shape[0]} steps, this transform repays over "
-                f"{W}; {OWN}"
+                f"{self._name}: the state holds loans of the last {state.loans.shape[0]} steps, this transform repays "
+                f"over {W}; {OWN}"
             )
-        read_terms(name, state.terms, terms)
+        read_terms(self._name, state.terms, self._terms)
         return state.loans, state.loans.shape[1:]
 
-    def step(
-        xp: Any, state: AgesState, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
+    def _step(
+        self, xp: Any, state: AgesState, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
     ) -> tuple[AgesState, Array]:
         loans = state.loans
-        if W == 0:
+        if not len(self._interest):
             return state, xp.zeros_like(reward)
         after = xp.concat((reward[None], loans[:-1]))
         if done is None:
-            shaped = reward - _weigh(xp, due_of, loans)
+            shaped = reward - _weigh(xp, self._due_and_rest[0], loans)
         else:
-            due, rest = _weigh(xp, due_and_rest, loans)
+            due, rest = _weigh(xp, self._due_and_rest, loans)
             shaped, after = xp.where(done, -rest, reward - due), xp.where(done, 0.0, after)
         if valid is not None:
             shaped, after = xp.where(valid, shaped, 0.0), xp.where(valid, after, loans)
         return AgesState(after, state.terms), shaped
 
-    def owed(state: AgesState) -> Array:
-        return _weigh(namespace(state.loans), rest_of, state.loans)
+    def owed(self, state: AgesState, /) -> Array:
+        """Return what is left of each loan, with its interest."""
+        return _weigh(namespace(state.loans), self._due_and_rest[1], state.loans)
 
-    def drop(state: AgesState, where: Array) -> AgesState:
+    def drop(self, state: AgesState, where: Array, /) -> AgesState:
+        """Forget the loans."""
         return AgesState(namespace(state.loans).where(where, 0.0, state.loans), state.terms)
 
-    def block(state: AgesState, rewards: Array, dones: Array, valid: Array | None, settle: Array | None) -> Any:
-        xp, at_one_age = namespace(rewards), np.count_nonzero(shares) == 1
+    def _schedule(self) -> Schedule:
+        return Schedule(np.concatenate(([0.0 if len(self._interest) else 1.0], self._shares)))
+
+    def _block(self, state: AgesState, rewards: Array, dones: Array, valid: Array | None, settle: Array | None) -> Any:
+        xp, at_one_age, W = namespace(rewards), np.count_nonzero(self._shares) == 1, len(self._interest)
+        due_of, rest_of = self._due_and_rest
         if W == 0:
             return state, xp.zeros_like(rewards)
         if xp is np:
@@ -100,24 +138,12 @@ def match_at_ages(name: str, gamma: float, shares: np.ndarray, call: str) -> Mat
                 return NotImplemented
             loans, shaped = _numpy_block(due_of, rest_of, state.loans, rewards, dones, at_one_age)
         elif is_jax_namespace(xp) and valid is None and W <= UNROLL:
-            loans, shaped = unrolled_block(xp, due_of, rest_of, state.loans, rewards, dones)
+            loans, shaped = _unrolled_block(xp, due_of, rest_of, state.loans, rewards, dones)
         elif is_jax_namespace(xp) and valid is None and at_one_age:
-            loans, shaped = countdown_block(xp, gamma, state.loans, rewards, dones)
+            loans, shaped = _countdown_block(xp, self.gamma, state.loans, rewards, dones)
         else:
             return NotImplemented
         return AgesState(loans, state.terms), shaped
-
-    return Match(
-        init,
-        Door(name, fit, step),
-        gamma=gamma,
-        owed=owed,
-        drop=drop,
-        falls_due_alone=True,
-        _schedule=Schedule(np.concatenate(([0.0 if W else 1.0], shares))),
-        _block=block,
-        _call=call,
-    )
 
 
 def _weigh(xp: Any, weights: np.ndarray, loans: Array) -> Array:
@@ -213,3 +239,84 @@ def _steps_before_end(ends: np.ndarray, B: int) -> np.ndarray:
     result = np.empty_like(before)
     result[order] = before
     return result
+
+
+# ------------------------------------------------------------------ whole blocks in JAX
+
+# Stepping a shift register under `lax.scan` copies the window at every step. A short window is better unrolled: each
+# age is one shifted view of the block, and XLA fuses all of them into a single pass. A long delay is counted down: each
+# loan is valued at the end that will settle it, which costs the same for every delay.
+
+
+def _unrolled_block(
+    xp: Any, due_of: np.ndarray, rest_of: np.ndarray, loans: Array, rewards: Array, dones: Array
+) -> tuple[Array, Array]:
+    """Repay over W = len(loans) steps as the step does; return the loans left, newest first, and the shaped rewards."""
+    W, T = loans.shape[0], rewards.shape[0]
+    due, rest = (weights.astype(rewards.dtype) for weights in (due_of, rest_of))
+    lent = xp.concatenate((loans[::-1], rewards))
+    age = _steps_since_end(xp, dones, W)
+    paid, settled = xp.zeros_like(rewards), xp.zeros_like(rewards)
+    for k in range(1, W + 1):
+        loan = xp.where(age[:-1] >= k, lent[W - k : W - k + T], 0)
+        if due[k - 1]:
+            paid = paid + due[k - 1] * loan
+        settled = settled + rest[k - 1] * loan
+    shaped = xp.where(dones, -settled, rewards - paid)
+    left = xp.where(age[-1] >= xp.arange(W, 0, -1)[:, None], lent[T:], 0)
+    return left[::-1], shaped
+
+
+def _countdown_block(xp: Any, gamma: float, loans: Array, rewards: Array, dones: Array) -> tuple[Array, Array]:
+    """Repay each loan in one sum at age D = len(loans), or at its episode's end, at a cost that is flat in D."""
+    from jax import lax
+
+    D, T, log_interest = loans.shape[0], rewards.shape[0], -math.log(gamma)
+    lent = xp.concatenate((loans[::-1], rewards))
+    ends = xp.concatenate((xp.zeros_like(loans, dtype=bool), dones))
+    far = _everywhere(xp, dones, xp.int32(D + 1))
+    _, ahead = lax.scan(_count_down(xp, D + 1), far, ends, reverse=True)
+    _, settlement = lax.scan(
+        _settle(xp, D, log_interest), _everywhere(xp, dones, rewards.dtype.type(0)), (lent, ends, ahead)
+    )
+    # A loan is due at age D only if no end settles it before: `ahead` counts from its own step.
+    due = xp.where(ahead[:T] < D, 0.0, lent[:T]) * float(gamma**-D)
+    left = xp.where(ahead[T:] > D, lent[T:], 0.0)
+    return left[::-1], xp.where(dones, -settlement[D:], rewards - due)
+
+
+def _steps_since_end(xp: Any, dones: Array, most: int) -> Array:
+    """Return (T+1, B): the steps of each row's episode before it, `most` if it began before the block."""
+    from jax import lax
+
+    start = _everywhere(xp, dones, xp.int32(most))
+    last, before = lax.scan(_count_up(xp, most), start, dones)
+    return xp.concatenate((before, last[None]))
+
+
+def _everywhere(xp: Any, dones: Array, value: Any) -> Array:
+    """Return (B,) of one value, made from `dones`: `jax.shard_map` then lets it vary over devices in a scan."""
+    return xp.where(dones[0], value, value)
+
+
+# The bodies of the scans are kept, because outside `jit` a scan with a new function is compiled anew at every call.
+
+
+@lru_cache(maxsize=64)
+def _count_down(xp: Any, most: int) -> Callable[[Array, Array], tuple[Array, Array]]:
+    return lambda steps, end: (xp.where(end, 0, xp.minimum(steps + 1, most)),) * 2
+
+
+@lru_cache(maxsize=64)
+def _count_up(xp: Any, most: int) -> Callable[[Array, Array], tuple[Array, Array]]:
+    return lambda age, done: (xp.where(done, 0, xp.minimum(age + 1, most)), age)
+
+
+@lru_cache(maxsize=64)
+def _settle(xp: Any, D: int, log_interest: float) -> Callable[[Array, tuple[Array, Array, Array]], tuple[Array, Array]]:
+    def settle(debt: Array, row: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        loan, end, steps = row
+        at_end = loan * xp.exp(steps.astype(loan.dtype) * log_interest)
+        return xp.where(end, 0.0, debt + xp.where(steps <= D, at_end, 0.0)), debt
+
+    return settle

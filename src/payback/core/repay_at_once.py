@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from payback.core.arrays import Array, constant, first_not_finite, float_dtype, namespace, wide_dtype
-from payback.core.block_rows import accumulate, invalid_only_between_episodes
 from payback.core.errors import InterestWarning
-from payback.core.transform import Door, Match, Schedule
-from payback.core.validate import Fit, place_of, read_state, read_terms
+from payback.core.rollout import accumulate, invalid_only_between_episodes
+from payback.core.transform import Match, Schedule
+from payback.core.validate import ExpectedShape, place_of, read_state, read_terms
 
 LONG_EPISODE = 10_000
-"""Episodes up to this length are within reach: `init` warns when one would overflow."""
+"""`init` warns where an episode of up to this length would overflow."""
 
 
 class AtEndState(NamedTuple):
@@ -32,6 +34,7 @@ class AtEndState(NamedTuple):
     """(B,) int32, steps since then."""
     terms: Array
     """(1,) γ."""
+    constants = ("terms",)
 
 
 class WhenState(NamedTuple):
@@ -40,39 +43,52 @@ class WhenState(NamedTuple):
     lent: Array
     age: Array
     terms: Array
+    constants = ("terms",)
 
 
-def match_at_once(name: str, gamma: float, kind: type[AtEndState] | type[WhenState]) -> Match:
+@dataclass(frozen=True, repr=False)
+class RepayAtOnce(Match):
     """Repay all earlier loans at the episode's last step and, with `WhenState`, at flagged steps before it."""
-    log_interest, terms = -math.log(gamma), np.array([gamma])
-    on_event = kind is WhenState
 
-    def init(example: Array) -> AtEndState | WhenState:
+    gamma: float
+    _kind: ClassVar[type[AtEndState] | type[WhenState]] = AtEndState
+
+    @cached_property
+    def _terms(self) -> np.ndarray:
+        return np.array([self.gamma])
+
+    @cached_property
+    def _log_interest(self) -> float:
+        return -math.log(self.gamma)
+
+    def init(self, example: Any, /) -> AtEndState | WhenState:
+        """Begin without a debt; warn where the interest of a long episode would overflow."""
         xp = namespace(example)
         lent = xp.zeros_like(example, dtype=float_dtype(xp, example))
-        limit = _longest(xp, lent, gamma)
+        limit = _longest(xp, lent, self.gamma)
         if limit < LONG_EPISODE:
             warnings.warn(
-                f"{name}: at γ = {gamma} the interest γ⁻ᵏ overflows {lent.dtype} in episodes longer than {limit:,} "
-                f"steps; if yours may be, {_remedy(lent)}",
+                f"{self._name}: at γ = {self.gamma} the interest γ⁻ᵏ overflows {lent.dtype} in episodes longer than "
+                f"{limit:,} steps; if yours may be, {_remedy(lent)}",
                 InterestWarning,
                 stacklevel=2,
             )
-        return kind(lent, xp.zeros_like(example, dtype=xp.int32), constant(xp, terms, lent, wide_dtype(xp)))
+        terms = constant(xp, self._terms, lent, wide_dtype(xp))
+        return self._kind(lent, xp.zeros_like(example, dtype=xp.int32), terms)
 
-    def fit(state: AtEndState | WhenState) -> Fit:
-        read_state(name, state, kind)
-        read_terms(name, state.terms, terms)
+    def _expected(self, state: AtEndState | WhenState) -> ExpectedShape:
+        read_state(self._name, state, self._kind)
+        read_terms(self._name, state.terms, self._terms)
         return state.lent, state.lent.shape
 
-    def step(
-        xp: Any, state: Any, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
+    def _step(
+        self, xp: Any, state: Any, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
     ) -> tuple[Any, Array]:
         lent, age = state.lent, xp.where(state.lent == 0, 0, state.age)
-        interest = _interest(xp, log_interest, lent, age)
-        # A product, because the caller may change what it is paid, and that must not change its own rewards.
+        interest = _interest(xp, self._log_interest, lent, age)
+        # A copy, because the caller may change the shaped rewards in place, which must not change its own rewards.
         due, shaped = _multiply(xp, lent, interest), reward * 1
-        if on_event and settle is not None:
+        if self._kind is WhenState and settle is not None:
             shaped = reward - xp.where(settle, due, 0.0)
             lent, age, interest = xp.where(settle, 0.0, lent), xp.where(settle, 0, age), xp.where(settle, 1.0, interest)
         lent, age = lent + reward / interest, age + 1
@@ -81,39 +97,34 @@ def match_at_once(name: str, gamma: float, kind: type[AtEndState] | type[WhenSta
         if valid is not None:
             shaped = xp.where(valid, shaped, 0.0)
             lent, age = xp.where(valid, lent, state.lent), xp.where(valid, age, state.age)
-        _refuse_overflow(xp, name, gamma, shaped, state.age)
-        return kind(lent, age, state.terms), shaped
+        _refuse_overflow(xp, self._name, self.gamma, shaped, state.age)
+        return self._kind(lent, age, state.terms), shaped
 
-    def owed(state: AtEndState | WhenState) -> Array:
+    def owed(self, state: AtEndState | WhenState, /) -> Array:
+        """Return the loans with their interest."""
         xp = namespace(state.lent)
-        return _multiply(xp, state.lent, _interest(xp, log_interest, state.lent, state.age))
+        return _multiply(xp, state.lent, _interest(xp, self._log_interest, state.lent, state.age))
 
-    def drop(state: AtEndState | WhenState, where: Array) -> AtEndState | WhenState:
+    def drop(self, state: AtEndState | WhenState, where: Array, /) -> AtEndState | WhenState:
+        """Forget the loans."""
         xp = namespace(state.lent)
-        return kind(xp.where(where, 0.0, state.lent), xp.where(where, 0, state.age), state.terms)
+        return self._kind(xp.where(where, 0.0, state.lent), xp.where(where, 0, state.age), state.terms)
 
-    def block(state: Any, rewards: Array, dones: Array, valid: Array | None, settle: Array | None) -> Any:
+    def _schedule(self) -> Schedule:
+        return Schedule(np.zeros(1))
+
+    def _block(self, state: Any, rewards: Array, dones: Array, valid: Array | None, settle: Array | None) -> Any:
         if namespace(rewards) is not np:
             return NotImplemented
         if valid is not None and not invalid_only_between_episodes(dones, valid, state.lent == 0):
             return NotImplemented
         lent = state.lent.astype(np.float64)
-        debt = lent * _interest(np, log_interest, lent, state.age)
-        debt, shaped = _repay_block(gamma, debt, rewards, dones, settle if on_event else None)
-        _refuse_overflow(np, name, gamma, shaped, None)
-        with np.errstate(over="ignore"):  # refused when it is due
-            return kind(debt.astype(rewards.dtype), np.zeros_like(state.age), state.terms), shaped
-
-    return Match(
-        init,
-        Door(name, fit, step),
-        gamma=gamma,
-        owed=owed,
-        drop=drop,
-        _schedule=Schedule(np.zeros(1)),
-        _block=block,
-        _call=f"{name}(gamma={gamma!r})",
-    )
+        debt = lent * _interest(np, self._log_interest, lent, state.age)
+        events = settle if self._kind is WhenState else None
+        debt, shaped = _repay_block(self.gamma, debt, rewards, dones, events)
+        _refuse_overflow(np, self._name, self.gamma, shaped, None)
+        with np.errstate(over="ignore"):  # raises when it is due
+            return self._kind(debt.astype(rewards.dtype), np.zeros_like(state.age), state.terms), shaped
 
 
 def _repay_block(
@@ -130,7 +141,7 @@ def _repay_block(
     flat[settled[over]] = 0
     fresh = flat[settled].astype(np.float64) / gamma
     debt, due = accumulate(1 / gamma, debt, rewards, settled, settled, fresh)
-    with np.errstate(over="ignore"):  # the caller looks for what overflowed, and says where
+    with np.errstate(over="ignore"):  # the caller raises, naming the place
         flat[settled] -= due.astype(rewards.dtype)
     return debt, shaped
 

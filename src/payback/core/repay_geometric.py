@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from payback.core.arrays import Array, constant, float_dtype, namespace, wide_dtype
-from payback.core.block_rows import invalid_only_between_episodes, split_by_row
-from payback.core.transform import Door, Match, Schedule
-from payback.core.validate import Fit, read_state, read_terms
+from payback.core.rollout import invalid_only_between_episodes, split_by_row
+from payback.core.transform import Match, Schedule
+from payback.core.validate import ExpectedShape, read_state, read_terms
 
 
 class GeometricState(NamedTuple):
@@ -19,58 +21,67 @@ class GeometricState(NamedTuple):
     """(B,), valued at the next step."""
     terms: Array
     """(2,) γ and the rate."""
+    constants = ("terms",)
 
 
-def match_geometrically(name: str, gamma: float, rate: float) -> Match:
+@dataclass(frozen=True, repr=False)
+class RepayGeometric(Match):
     """Repay the share 1 − rate of the debt at each step and the rest at the last: P ← (λP + F_t)/γ."""
-    terms = np.array([gamma, rate])
 
-    def init(example: Array) -> GeometricState:
+    gamma: float
+    rate: float
+
+    def __post_init__(self) -> None:
+        """Debts that grow faster than they are discounted never fall due."""
+        self._set(falls_due_alone=self.rate < self.gamma)
+
+    @cached_property
+    def _terms(self) -> np.ndarray:
+        return np.array([self.gamma, self.rate])
+
+    def init(self, example: Any, /) -> GeometricState:
+        """Begin without a debt."""
         xp = namespace(example)
         debt = xp.zeros_like(example, dtype=float_dtype(xp, example))
-        return GeometricState(debt, constant(xp, terms, debt, wide_dtype(xp)))
+        return GeometricState(debt, constant(xp, self._terms, debt, wide_dtype(xp)))
 
-    def fit(state: GeometricState) -> Fit:
-        read_state(name, state, GeometricState)
-        read_terms(name, state.terms, terms)
+    def _expected(self, state: GeometricState) -> ExpectedShape:
+        read_state(self._name, state, GeometricState)
+        read_terms(self._name, state.terms, self._terms)
         return state.debt, state.debt.shape
 
-    def step(
-        xp: Any, state: GeometricState, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
+    def _step(
+        self, xp: Any, state: GeometricState, reward: Array, done: Any, valid: Array | None, settle: Array | None
     ) -> tuple[GeometricState, Array]:
+        rate = self.rate
         shaped = reward - (1 - rate) * state.debt
-        debt = (rate * state.debt + reward) / gamma
+        debt = (rate * state.debt + reward) / self.gamma
         if done is not None:
             shaped, debt = xp.where(done, -state.debt, shaped), xp.where(done, 0.0, debt)
         if valid is not None:
             shaped, debt = xp.where(valid, shaped, 0.0), xp.where(valid, debt, state.debt)
         return GeometricState(debt, state.terms), shaped
 
-    def owed(state: GeometricState) -> Array:
+    def owed(self, state: GeometricState, /) -> Array:
+        """Return a copy of the debt."""
         return namespace(state.debt).asarray(state.debt, copy=True)
 
-    def drop(state: GeometricState, where: Array) -> GeometricState:
+    def drop(self, state: GeometricState, where: Array, /) -> GeometricState:
+        """Set the debt to 0."""
         return GeometricState(namespace(state.debt).where(where, 0.0, state.debt), state.terms)
 
-    def block(state: GeometricState, rewards: Array, dones: Array, valid: Array | None, settle: Array | None) -> Any:
+    def _schedule(self) -> Schedule:
+        return Schedule(np.array([0.0, 1 - self.rate]), self.rate)
+
+    def _block(
+        self, state: GeometricState, rewards: Array, dones: Array, valid: Array | None, settle: Array | None
+    ) -> Any:
         if namespace(rewards) is not np:
             return NotImplemented
         if valid is not None and not invalid_only_between_episodes(dones, valid, state.debt == 0):
             return NotImplemented
-        debt, shaped = _repay_block(gamma, rate, state.debt, rewards, dones)
+        debt, shaped = _repay_block(self.gamma, self.rate, state.debt, rewards, dones)
         return GeometricState(debt, state.terms), shaped
-
-    return Match(
-        init,
-        Door(name, fit, step),
-        gamma=gamma,
-        owed=owed,
-        drop=drop,
-        falls_due_alone=rate < gamma,
-        _schedule=Schedule(np.array([0.0, 1 - rate]), rate),
-        _block=block,
-        _call=f"{name}(gamma={gamma!r}, rate={rate!r})",
-    )
 
 
 def _repay_block(

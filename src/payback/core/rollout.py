@@ -1,8 +1,8 @@
-"""Shaping a whole (T, B) rollout at once, equal to stepping through it."""
+"""Shape a whole (T, B) rollout at once, with the same result as stepping through it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -10,9 +10,13 @@ import numpy as np
 from array_api_compat import is_jax_namespace, is_torch_namespace
 
 from payback.core.arrays import Array, fields_of, is_tuple, namespace
-from payback.core.transform import Block, RewardTransform, State, fit_of, raw_step
+from payback.core.transform import RewardTransform, State
 from payback.core.validate import read_arrays, refuse_not_finite, refuse_overflow
 
+CHUNK = 64
+"""Rows that are cast to float64 at a time: few enough to stay in the cache."""
+HOST = ("cpu",)
+"""Torch's devices whose memory NumPy shares."""
 Read = tuple[Array, Array, Array | None, Array | None]
 """rewards, dones, valid, settle of a block, after reading."""
 
@@ -30,8 +34,8 @@ def shape_rollout(
         for t in range(T):  state, shaped[t] = update(state, rewards[t], dones[t], valid[t], settle[t])
 
     Episodes may end anywhere; the returned state goes into the next rollout. All arrays are (T, B), or (T,) for one
-    environment whose state was made for (), as under `jax.vmap`. NumPy and CPU Torch blocks take fast forms; JAX blocks
-    are scanned or fused, under `jit` or not.
+    environment whose state was made for (), as under `jax.vmap`. No block is stepped through in Python: NumPy and Torch
+    have fast forms on every device, JAX blocks are scanned or fused, with `jit` or without.
 
     >>> import numpy as np, payback
     >>> shaping = payback.grm(0.5, delay=1, center=False)
@@ -55,18 +59,27 @@ def _shape(xp: Any, transform: RewardTransform, state: State, block: Read) -> tu
             part_state, rewards = _shape(xp, part, part_state, (rewards, dones, valid, settle))
             states.append(part_state)
         return tuple(states), rewards
-    if transform._block is not None and block[0].ndim == 2:
+    if block[0].ndim == 2:
         result = transform._block(state, *block)
         if result is NotImplemented and is_torch_namespace(xp):
-            result = _through_numpy(xp, transform._block, (state, *block))
+            result = _torch_block(xp, transform, state, block)
         if result is not NotImplemented:
             return result
     return _step_through(xp, transform, state, block)
 
 
-def _through_numpy(xp: Any, form: Block, whole: tuple[Any, ...]) -> Any:
-    """Take NumPy's fast form of a Torch block: on the CPU they share memory. NumPy has no bfloat16."""
-    if whole[1].device.type != "cpu" or whole[1].dtype == xp.bfloat16:
+def _torch_block(xp: Any, transform: RewardTransform, state: State, block: Read) -> Any:
+    """Take NumPy's fast form of a block on the host, and forms without a loop over T of one on an accelerator."""
+    if block[0].device.type in HOST:
+        return _through_numpy(xp, transform._block, (state, *block))
+    from payback.core.torch_blocks import torch_block  # not at the top, because the matches import this module
+
+    return torch_block(xp, transform, state, block)
+
+
+def _through_numpy(xp: Any, form: Callable[..., Any], whole: tuple[Any, ...]) -> Any:
+    """Run NumPy's fast form on a Torch block, whose memory it shares on the CPU. NumPy has no bfloat16."""
+    if whole[1].dtype == xp.bfloat16:
         return NotImplemented
     result = form(*_map(lambda x: x.numpy() if hasattr(x, "numpy") else x, whole))
     return _map(lambda x: xp.asarray(x) if isinstance(x, (np.ndarray, np.generic)) else x, result)
@@ -75,7 +88,7 @@ def _through_numpy(xp: Any, form: Block, whole: tuple[Any, ...]) -> Any:
 def _step_through(xp: Any, transform: RewardTransform, state: State, block: Read) -> tuple[State, Array]:
     if is_jax_namespace(xp):
         return _scan(xp, transform, state, block)
-    step = raw_step(transform)
+    step = transform._step
     rewards, dones, *flags = block
     shaped = xp.empty_like(rewards)
     for t in range(rewards.shape[0]):
@@ -88,8 +101,8 @@ def _step_through(xp: Any, transform: RewardTransform, state: State, block: Read
 def _scan(xp: Any, transform: RewardTransform, state: State, block: Read) -> tuple[State, Array]:
     """Step through a JAX block in one scan.
 
-    Outside `jit` the scan is compiled at once, and JAX finds it again by the function that it was given. So the same
-    function is given for the same transform; under `jit` nothing is kept, because a transform may hold a tracer there.
+    Outside `jit` JAX compiles the scan at once and caches it by its function, so the same transform always passes the
+    same function. Under `jit` nothing is cached, because a transform may hold a tracer there.
     """
     import jax
     from jax.core import Tracer
@@ -99,13 +112,13 @@ def _scan(xp: Any, transform: RewardTransform, state: State, block: Read) -> tup
     traced = any(isinstance(x, Tracer) for x in arrays)
     try:
         row_step = (_row_step if traced else _kept_row_step)(transform, xp)
-    except TypeError:  # the transform has no hash, because a function of the caller's has none
+    except TypeError:  # a user-defined function in the transform has no hash
         row_step = _row_step(transform, xp)
     return jax.lax.scan(row_step, state, block)
 
 
 def _row_step(transform: RewardTransform, xp: Any) -> Callable[[State, Any], tuple[State, Array]]:
-    step = raw_step(transform)
+    step = transform._step
     return lambda state, row: step(xp, state, *row)
 
 
@@ -116,7 +129,7 @@ def _read_block(
     transform: RewardTransform, state: State, rewards: Array, dones: Array, valid: Array | None, settle: Array | None
 ) -> Read:
     """Return floats and booleans of one (T, B) shape that the state fits; invalid rows hold nothing."""
-    fit = fit_of(transform, state)
+    fit = transform._expected(state)
     if rewards.ndim != 2 and (rewards.ndim != 1 or fit is None or len(fit[1])):
         raise ValueError(
             f"shape_rollout needs rewards of shape (T, B), got {tuple(rewards.shape)}; one environment is (T, 1)"
@@ -137,3 +150,47 @@ def _map(function: Callable[[Any], Any], tree: Any) -> Any:
 def _as_block(values: Array) -> Array:
     """Return (T, B); the (T,) of one environment becomes (T, 1)."""
     return values[:, None] if values.ndim == 1 else values
+
+
+# ------------------------------------------------------------------ rows of a NumPy block
+
+# NumPy's block forms walk down the rows with a sum that is read and set on the way. They touch rewards in whole rows,
+# and the few episode ends one by one. Running sums are in float64, where the rounding of γ doesn't add up.
+
+
+def invalid_only_between_episodes(dones: np.ndarray, valid: np.ndarray, debtless: np.ndarray) -> bool:
+    """Return whether nothing is owed in any invalid row, so that no loan has to stop ageing there."""
+    free = np.concatenate((debtless[None], dones[:-1] | ~valid[:-1]))
+    return bool((valid | free).all())
+
+
+def accumulate(
+    interest: float, debt: np.ndarray, rewards: np.ndarray, read: np.ndarray, write: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Run debt ← (debt + rewards[t])·interest over the rows; return the last debt and the debts at `read`.
+
+    `read` and `write` are sorted flat positions: the debt is read there before its row is added, and set to `values`
+    after.
+    """
+    found = np.empty(read.size)
+    (readers, reads), (writers, writes) = (split_by_row(at, *rewards.shape) for at in (read, write))
+    with np.errstate(over="ignore"):  # sums that are never read may grow out of bounds
+        for t, row in enumerate(_float64_rows(rewards)):
+            if reads[t + 1] > reads[t]:
+                found[reads[t] : reads[t + 1]] = debt[readers[reads[t] : reads[t + 1]]]
+            debt += row
+            debt *= interest
+            if writes[t + 1] > writes[t]:
+                debt[writers[writes[t] : writes[t + 1]]] = values[writes[t] : writes[t + 1]]
+    return debt, found
+
+
+def split_by_row(at: np.ndarray, T: int, B: int) -> tuple[np.ndarray, list[int]]:
+    """Return the columns of sorted flat positions, and where each row's columns begin."""
+    starts = np.searchsorted(at, np.arange(T + 1) * B)
+    return at % B, starts.tolist()
+
+
+def _float64_rows(rewards: np.ndarray) -> Iterator[np.ndarray]:
+    for first in range(0, len(rewards), CHUNK):
+        yield from rewards[first : first + CHUNK].astype(np.float64, copy=False)

@@ -1,15 +1,37 @@
-"""What may stand before a match: `scale`, `clip`, any function of the reward, and division by a running scale."""
+"""Transforms for use before a match: `scale`, `clip`, any function of the reward, division by a running RMS."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import Any, NamedTuple
 
-from payback.core.arrays import Array, cast_to, namespace, plain, running_zero, wide_dtype
-from payback.core.transform import Door, RewardTransform, State
-from payback.core.validate import read_fade, read_horizon, read_state, refuse_made
+import numpy as np
+
+from payback.core.arrays import (
+    Array,
+    can_look,
+    cast_to,
+    constant,
+    float_dtype,
+    namespace,
+    plain,
+    running_zero,
+    wide_dtype,
+)
+from payback.core.transform import RewardTransform, State
+from payback.core.validate import (
+    ExpectedShape,
+    read_fade,
+    read_gamma,
+    read_horizon,
+    read_state,
+    read_terms,
+    refuse_made,
+)
 
 
 def scale(c: float) -> RewardTransform:
@@ -21,8 +43,7 @@ def scale(c: float) -> RewardTransform:
     """
     if not isinstance(c, Real) or not math.isfinite(c):
         raise ValueError(f"scale needs a finite number, got {c!r}")
-    constant = float(c)
-    return _memoryless("scale", lambda xp, reward: reward * constant, f"scale({plain(c)!r})", constant)
+    return _Scale(plain(c))
 
 
 def clip(low: float, high: float) -> RewardTransform:
@@ -34,16 +55,13 @@ def clip(low: float, high: float) -> RewardTransform:
     """
     if not (isinstance(low, Real) and isinstance(high, Real) and low <= high):
         raise ValueError(f"clip needs low ≤ high, got {low!r} and {high!r}")
-    least, most = float(low), float(high)
-    return _memoryless(
-        "clip", lambda xp, reward: xp.clip(reward, least, most), f"clip({plain(low)!r}, {plain(high)!r})"
-    )
+    return _Clip(plain(low), plain(high))
 
 
 def stateless(f: Callable[[Any], Any]) -> RewardTransform:
     """Apply a function of the reward to every valid reward: F′_t = f(F_t). Allowed before a match only.
 
-    `f` takes and returns an array of any shape, entry by entry, in the caller's array library.
+    `f` maps an array of any shape to one of the same shape, entry by entry, in the caller's array library.
 
     >>> import numpy as np
     >>> stateless(np.sqrt).update((), np.array([4.0, 9.0]), np.zeros(2, dtype=bool))[1]
@@ -52,28 +70,20 @@ def stateless(f: Callable[[Any], Any]) -> RewardTransform:
     if not callable(f):
         raise TypeError(f"stateless needs a function of the reward, got {f!r}")
 
-    def apply(xp: Any, reward: Array) -> Array:
-        shaped = f(reward)
-        if getattr(shaped, "shape", None) != reward.shape:
-            raise ValueError(
-                f"stateless: the function returned shape {getattr(shaped, 'shape', None)} for rewards of shape "
-                f"{tuple(reward.shape)}; it must return one number per reward"
-            )
-        shaped = shaped if shaped.dtype == reward.dtype else cast_to(xp, shaped, reward.dtype)
-        return shaped * 1 if shaped is reward else shaped  # what is paid is the caller's to change
-
-    return _memoryless("stateless", apply, f"stateless({getattr(f, '__name__', f)})", refuse=refuse_made)
+    return _Stateless(f)
 
 
 class RmsState(NamedTuple):
-    """The running mean square. Scalars, shared over the B environments."""
+    """The running mean square: scalars that the B environments share."""
 
     weight: Array
-    """Weight of the valid rewards seen: their number, or less with a horizon."""
+    """The weight of the valid rewards so far: their number, or less with a horizon."""
     squares: Array
     """Σ F² over them, with the same weights."""
     fade: Array
-    """What an old reward keeps of its weight when a new one comes: 1 − 1/horizon, or 1."""
+    """The factor by which old rewards fade with each new one: 1 − 1/horizon, or 1."""
+    shared = ("weight", "squares")
+    constants = ("fade",)
 
 
 def scale_by_rms(horizon: float | None = None) -> RewardTransform:
@@ -81,8 +91,8 @@ def scale_by_rms(horizon: float | None = None) -> RewardTransform:
 
         F′_t = F_t / √(Σ_{i<t} w_i F_i² / Σ_{i<t} w_i)         w_i = 1, or (1 − 1/horizon)^(rewards since)
 
-    The scale is read before the step that it scales, so it is causal, unlike a normalisation by statistics of the whole
-    rollout. While no reward but 0 was seen, nothing is divided. It outlives episodes.
+    The scale comes from earlier steps only, so it is causal, unlike normalisation by statistics of the whole rollout.
+    It is 1 until the first reward that is not 0, and it outlives episodes.
 
     >>> import numpy as np
     >>> shrink = scale_by_rms()
@@ -93,55 +103,337 @@ def scale_by_rms(horizon: float | None = None) -> RewardTransform:
     [2.]
     [2.]
     """
-    fade = read_horizon(horizon)
+    read_horizon(horizon)
+    return _ScaleByRms(plain(horizon))
 
-    def init(example: Array) -> RmsState:
+
+@dataclass(frozen=True, repr=False)
+class _ScaleByRms(RewardTransform):
+    horizon: float | None = None
+    _name = "scale_by_rms"
+
+    @cached_property
+    def _fade(self) -> float:
+        return read_horizon(self.horizon)
+
+    def init(self, example: Any, /) -> RmsState:
         zero = running_zero(example, wide_dtype(namespace(example)))
-        return RmsState(zero, zero, zero + fade)
+        return RmsState(zero, zero, zero + self._fade)
 
-    def step(
-        xp: Any, state: RmsState, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
+    def _expected(self, state: State) -> None:
+        read_state("scale_by_rms", state, RmsState)
+        read_fade("scale_by_rms", state.fade, self._fade)
+
+    def _step(
+        self, xp: Any, state: RmsState, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
     ) -> tuple[RmsState, Array]:
         wide = state.squares.dtype
         rms = xp.where(state.squares > 0, xp.sqrt(state.squares / xp.where(state.weight > 0, state.weight, 1.0)), 1.0)
         seen = xp.asarray(math.prod(reward.shape) if valid is None else xp.sum(valid), dtype=wide)
-        kept = 1.0 if fade == 1 else state.fade**seen
+        kept = 1.0 if self._fade == 1 else state.fade**seen
         # Squared in the wide dtype, because the square of a large float32 reward overflows its own.
         squares = kept * state.squares + xp.sum(cast_to(xp, reward, wide) ** 2)
         return RmsState(kept * state.weight + seen, squares, state.fade), reward / cast_to(xp, rms, reward.dtype)
 
-    def fit(state: State) -> None:
-        read_state("scale_by_rms", state, RmsState)
-        read_fade("scale_by_rms", state.fade, fade)
 
-    call = f"scale_by_rms({'' if horizon is None else f'horizon={plain(horizon)!r}'})"
-    return RewardTransform(init, Door("scale_by_rms", fit, step), _call=call)
+class StdState(NamedTuple):
+    """The running mean and spread. Scalars, shared over the B environments."""
+
+    weight: Array
+    """Weight of the valid rewards seen: their number, or less with a horizon."""
+    mean: Array
+    """F̄ of them."""
+    spread: Array
+    """Σ (F − F̄)² over them, with the same weights."""
+    fade: Array
+    """What an old reward keeps of its weight when a new one comes: 1 − 1/horizon, or 1."""
+    shared = ("weight", "mean", "spread")
+    constants = ("fade",)
 
 
-def _memoryless(
-    name: str,
-    apply: Callable[[Any, Array], Array],
-    call: str,
-    factor: float | None = None,
-    refuse: Callable[[Any, str, Array], None] | None = None,
-) -> RewardTransform:
-    """Make a transform that keeps nothing: each valid reward becomes apply(xp, reward), which `refuse` may look at."""
+def scale_by_std(horizon: float | None = None) -> RewardTransform:
+    """Divide every reward by the standard deviation of all valid rewards of earlier calls. Allowed before a match only.
 
-    def step(
-        xp: Any, state: State, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
-    ) -> tuple[State, Array]:
-        shaped = apply(xp, reward)
+        F′_t = F_t / σ_t,   σ_t² = Σ_{i<t} w_i (F_i − F̄)² / Σ_{i<t} w_i     w_i = 1, or (1 − 1/horizon)^(rewards since)
+
+    The mean stays in F′; `center` removes it. The deviation is read before the step that it scales, so it is causal,
+    unlike that of a whole rollout. While it is less than a thousandth of the mean, nothing is divided. It outlives
+    episodes. Put `clip` after it where the first rewards are unlike the later ones.
+
+    >>> import numpy as np
+    >>> shrink = scale_by_std()
+    >>> state = shrink.init(np.zeros(2))
+    >>> for rewards in ([2.0, 6.0], [4.0, 6.0]):
+    ...     state, shaped = shrink.update(state, np.array(rewards), np.zeros(2, dtype=bool))
+    ...     print(shaped)
+    [2. 6.]
+    [2. 3.]
+    """
+    read_horizon(horizon)
+    return _ScaleByStd(plain(horizon))
+
+
+@dataclass(frozen=True, repr=False)
+class _ScaleByStd(RewardTransform):
+    horizon: float | None = None
+    _name = "scale_by_std"
+
+    @cached_property
+    def _fade(self) -> float:
+        return read_horizon(self.horizon)
+
+    def init(self, example: Any, /) -> StdState:
+        zero = running_zero(example, wide_dtype(namespace(example)))
+        return StdState(zero, zero, zero, zero + self._fade)
+
+    def _expected(self, state: State) -> None:
+        read_state(self._name, state, StdState)
+        read_fade(self._name, state.fade, self._fade)
+
+    def _step(
+        self, xp: Any, state: StdState, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
+    ) -> tuple[StdState, Array]:
+        moments, std = (state.weight, state.mean, state.spread), _deviation(xp, state)
+        moments = _with_rows(xp, moments, reward, valid, None if self._fade == 1 else state.fade)
+        return StdState(*moments, state.fade), reward / cast_to(xp, std, reward.dtype)
+
+
+class ReturnStdState(NamedTuple):
+    """The running mean and spread of discounted returns, and each environment's return so far."""
+
+    weight: Array
+    """The valid steps seen."""
+    mean: Array
+    """The mean of their R. Scalars, shared over the B environments, as the next field is."""
+    spread: Array
+    """Σ (R − R̄)² over them."""
+    returns: Array
+    """(B,) R of each environment's open episode."""
+    terms: Array
+    """(1,) γ."""
+    shared = ("weight", "mean", "spread")
+    constants = ("terms",)
+
+
+def scale_by_return_std(gamma: float) -> RewardTransform:
+    """Divide every reward by the deviation of the discounted sums of earlier rewards. Allowed before a match only.
+
+        F′_t = F_t / σ(R_0 … R_{t−1}),   R_t = F_t + γ R_{t−1},   R before an episode's first step is 0
+
+    What Gymnasium's NormalizeReward, CleanRL's RND and rsl_rl divide by, read before the step that it scales, over all
+    valid steps of all environments. While the deviation is less than a thousandth of the mean, nothing is divided. It
+    outlives episodes. Put `clip` after it where the first rewards are unlike the later ones.
+
+    >>> import numpy as np
+    >>> shrink = scale_by_return_std(0.5)
+    >>> state = shrink.init(np.zeros(1))
+    >>> for reward in (2.0, 5.0, 4.0):  # R = 2, then 6, whose deviation is 2
+    ...     state, shaped = shrink.update(state, np.array([reward]), np.array([False]))
+    >>> shaped
+    array([2.])
+    """
+    return _ScaleByReturnStd(read_gamma(gamma))
+
+
+@dataclass(frozen=True, repr=False)
+class _ScaleByReturnStd(RewardTransform):
+    gamma: float
+    _name = "scale_by_return_std"
+
+    @cached_property
+    def _terms(self) -> np.ndarray:
+        return np.array([self.gamma])
+
+    def init(self, example: Any, /) -> ReturnStdState:
+        xp = namespace(example)
+        returns = xp.zeros_like(example, dtype=float_dtype(xp, example))
+        zero = running_zero(example, wide_dtype(xp))
+        return ReturnStdState(zero, zero, zero, returns, constant(xp, self._terms, returns, wide_dtype(xp)))
+
+    def _expected(self, state: ReturnStdState) -> ExpectedShape:
+        read_state(self._name, state, ReturnStdState)
+        read_terms(self._name, state.terms, self._terms)
+        return state.returns, state.returns.shape
+
+    def _step(
+        self, xp: Any, state: ReturnStdState, reward: Array, done: Any, valid: Array | None, settle: Array | None
+    ) -> tuple[ReturnStdState, Array]:
+        std = _deviation(xp, state)
+        returns = reward + self.gamma * state.returns
+        moments = _with_rows(xp, (state.weight, state.mean, state.spread), returns, valid, None)
         if valid is not None:
-            shaped = xp.where(valid, shaped, 0.0)
-        if refuse is not None:  # after the invalid rows are 0, because they were 0 before, of which a log makes −∞
-            refuse(xp, name, shaped)
+            returns = xp.where(valid, returns, state.returns)
+        if done is not None:
+            returns = xp.where(done, 0.0, returns)
+        return ReturnStdState(*moments, returns, state.terms), reward / cast_to(xp, std, reward.dtype)
+
+
+class ScheduleState(NamedTuple):
+    """The number of valid rewards of earlier calls, a scalar shared over the B environments."""
+
+    steps: Array
+    shared = ("steps",)
+
+
+def scale_by_schedule(f: Callable[[Any], Any]) -> RewardTransform:
+    """Multiply every reward by a coefficient that changes with the number of steps. Allowed before a match only.
+
+        F′_t = f(n) F_t,   n the valid rewards of all environments in earlier calls
+
+    `f` takes n as an array of one number, in the caller's array library, and returns one finite number. A loan is
+    repaid with the coefficient that it was paid with. PIES (Behboudian et al. 2022), for instance, falls from 1 to 0:
+
+    >>> import numpy as np
+    >>> pies = scale_by_schedule(lambda steps: (1 - steps / 4).clip(0, 1))
+    >>> state = pies.init(np.zeros(2))
+    >>> for _ in range(3):
+    ...     state, shaped = pies.update(state, np.array([1.0, 2.0]), np.zeros(2, dtype=bool))
+    ...     print(shaped)
+    [1. 2.]
+    [0.5 1. ]
+    [0. 0.]
+    """
+    if not callable(f):
+        raise TypeError(f"scale_by_schedule needs a function of the number of steps, got {f!r}")
+    return _ScaleBySchedule(f)
+
+
+@dataclass(frozen=True, repr=False)
+class _ScaleBySchedule(RewardTransform):
+    f: Callable[[Any], Any]
+    _name = "scale_by_schedule"
+
+    def init(self, example: Any, /) -> ScheduleState:
+        xp = namespace(example)
+        # In float32 a count would stop at 2²⁴; the library's default integer holds 2³¹ at least.
+        return ScheduleState(running_zero(example, xp.asarray(0).dtype))
+
+    def _expected(self, state: State) -> None:
+        read_state(self._name, state, ScheduleState)
+
+    def _step(
+        self, xp: Any, state: ScheduleState, reward: Array, done: Array | None, valid: Array | None, settle: Any
+    ) -> tuple[ScheduleState, Array]:
+        coefficient = self._coefficient(xp, state.steps, reward)
+        seen = math.prod(reward.shape) if valid is None else cast_to(xp, xp.sum(valid), state.steps.dtype)
+        return ScheduleState(state.steps + seen), reward * coefficient
+
+    def _coefficient(self, xp: Any, steps: Array, reward: Array) -> Array:
+        """Return f(n) in the reward's dtype."""
+        found = self.f(steps)
+        shape = tuple(getattr(found, "shape", ()))
+        if shape or not (hasattr(found, "dtype") or isinstance(found, Real)):
+            got = f"shape {shape}" if shape else f"a {type(found).__name__}"
+            raise ValueError(f"scale_by_schedule: the schedule returned {got}, not one number")
+        if isinstance(found, Real):
+            found = xp.asarray(float(found), dtype=reward.dtype)
+        if can_look(xp, found) and not math.isfinite(float(found)):
+            raise ValueError(
+                f"scale_by_schedule: the schedule returned {float(found)} after {int(steps)} steps; let it return a "
+                "finite number (no state was changed)"
+            )
+        return cast_to(xp, found, reward.dtype)
+
+    def __repr__(self) -> str:
+        return f"scale_by_schedule({getattr(self.f, '__name__', self.f)})"
+
+
+def _deviation(xp: Any, state: Any) -> Array:
+    """Return √(spread/weight), or 1 where that is less than a thousandth of the mean."""
+    variance = state.spread / xp.where(state.weight > 0, state.weight, 1.0)
+    varies = variance > 1e-6 * state.mean**2
+    return xp.sqrt(xp.where(varies, variance, 1.0))
+
+
+def _with_rows(
+    xp: Any, moments: tuple[Array, Array, Array], rows: Array, valid: Array | None, fade: Array | None
+) -> tuple[Array, Array, Array]:
+    """Add the valid rows to (weight, mean, spread), of which old ones keep `fade` per row (Chan et al. 1979)."""
+    weight, mean, spread = moments
+    rows = cast_to(xp, rows, mean.dtype)
+    n = xp.asarray(math.prod(rows.shape) if valid is None else xp.sum(valid), dtype=mean.dtype)
+    rows = rows if valid is None else xp.where(valid, rows, 0.0)
+    own = xp.sum(rows) / xp.where(n > 0, n, 1.0)
+    away = rows - own if valid is None else xp.where(valid, rows - own, 0.0)
+    kept = 1.0 if fade is None else fade**n
+    weight = kept * weight
+    share = n / xp.where(weight + n > 0, weight + n, 1.0)
+    spread = kept * spread + xp.sum(away**2) + (own - mean) ** 2 * weight * share
+    return weight + n, mean + share * (own - mean), spread
+
+
+class _Memoryless(RewardTransform):
+    """A transform that keeps no state: each valid reward becomes `_apply(xp, reward)`."""
+
+    def init(self, example: Any, /) -> State:
+        return ()
+
+    def _expected(self, state: State) -> None:
+        if state != ():
+            raise TypeError(f"{self._name} keeps no state but was given a {type(state).__name__}; pass ()")
+
+    def _apply(self, xp: Any, reward: Array) -> Array:
+        raise NotImplementedError
+
+    def _step(
+        self, xp: Any, state: State, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
+    ) -> tuple[State, Array]:
+        shaped = self._apply(xp, reward)
+        return state, shaped if valid is None else xp.where(valid, shaped, 0.0)
+
+    def _block(self, state: State, rewards: Array, dones: Array, valid: Array | None, settle: Array | None) -> Any:
+        return self._step(namespace(rewards), state, rewards, dones, valid, settle)
+
+
+@dataclass(frozen=True, repr=False)
+class _Scale(_Memoryless):
+    c: float
+    _name = "scale"
+
+    def __post_init__(self) -> None:
+        self._set(_factor=float(self.c))
+
+    def _apply(self, xp: Any, reward: Array) -> Array:
+        return reward * self._factor
+
+    def __repr__(self) -> str:
+        return f"scale({self.c!r})"
+
+
+@dataclass(frozen=True, repr=False)
+class _Clip(_Memoryless):
+    low: float
+    high: float
+    _name = "clip"
+
+    def _apply(self, xp: Any, reward: Array) -> Array:
+        return xp.clip(reward, float(self.low), float(self.high))
+
+    def __repr__(self) -> str:
+        return f"clip({self.low!r}, {self.high!r})"
+
+
+@dataclass(frozen=True, repr=False)
+class _Stateless(_Memoryless):
+    f: Callable[[Any], Any]
+    _name = "stateless"
+
+    def _apply(self, xp: Any, reward: Array) -> Array:
+        shaped = self.f(reward)
+        if getattr(shaped, "shape", None) != reward.shape:
+            raise ValueError(
+                f"stateless: the function returned shape {getattr(shaped, 'shape', None)} for rewards of shape "
+                f"{tuple(reward.shape)}; it must return one number per reward"
+            )
+        shaped = shaped if shaped.dtype == reward.dtype else cast_to(xp, shaped, reward.dtype)
+        return shaped * 1 if shaped is reward else shaped  # the caller may change what is paid
+
+    def _step(
+        self, xp: Any, state: State, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
+    ) -> tuple[State, Array]:
+        state, shaped = super()._step(xp, state, reward, done, valid, settle)
+        refuse_made(xp, self, shaped)  # once the invalid rows are 0: they were 0 before, of which a log makes −∞
         return state, shaped
 
-    def block(state: State, rewards: Array, dones: Array, valid: Array | None, settle: Array | None) -> Any:
-        return step(namespace(rewards), state, rewards, dones, valid, settle)
-
-    def fit(state: State) -> None:
-        if state != ():
-            raise TypeError(f"{name} keeps no state but was given a {type(state).__name__}; pass ()")
-
-    return RewardTransform(lambda example: (), Door(name, fit, step), _block=block, _factor=factor, _call=call)
+    def __repr__(self) -> str:
+        return f"stateless({getattr(self.f, '__name__', self.f)})"

@@ -1,27 +1,39 @@
-"""What a reward transform is: `RewardTransform`, and `Match`, one that repays what it pays.
+"""What a reward transform is: `RewardTransform`; `Match`, one that repays what it pays; `chain`, several in a row.
 
-A transform is a pair of pure functions. Our own `update` is a `Door`: it reads the caller's arrays once, then takes the
-transform's raw step, which trusts them; `chain` and `shape_rollout` read at their own door and take the raw steps too.
+A transform is a pair of pure functions, `init` and `update`. payback's own are frozen dataclasses of their parameters:
+equal parameters make equal transforms, and they can be pickled. Their `update` validates the caller's arrays once and
+then takes the raw `_step`, which trusts them; `chain` and `shape_rollout` validate once for all their parts.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, NamedTuple, Protocol
+from dataclasses import FrozenInstanceError, dataclass, field, fields
+from functools import cached_property
+from types import MethodType
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from payback.core.arrays import Array, namespace
-from payback.core.validate import Fit, read_flags, read_gamma, read_made, read_step, refuse_overflow
+from payback.core.arrays import Array, fields_of, is_tuple, namespace
+from payback.core.validate import (
+    OWN,
+    ExpectedShape,
+    read_flags,
+    read_gamma,
+    read_made,
+    read_step,
+    refuse_overflow,
+)
 
 State = Any
 """A transform's state: a NamedTuple of arrays, or a tuple of states for a chain."""
 
 
 class TorchLike(Protocol):
-    """A Torch tensor, told from a NumPy array by what only it has."""
+    """Structural type for `torch.Tensor`."""
 
     def detach(self) -> Any:
         """Return the tensor without its graph."""
@@ -29,7 +41,7 @@ class TorchLike(Protocol):
 
 
 class JaxLike(Protocol):
-    """A JAX array, told from a NumPy array by what only it has."""
+    """Structural type for `jax.Array`."""
 
     def block_until_ready(self) -> Any:
         """Wait for the array to be computed."""
@@ -37,9 +49,9 @@ class JaxLike(Protocol):
 
 
 Rewards = NDArray[np.floating[Any]] | NDArray[np.integer[Any]] | TorchLike | JaxLike
-"""Rewards: numbers, so that a type checker finds `reward` and `done` swapped."""
+"""Rewards: numbers, so that a type checker notices `reward` and `done` swapped."""
 Flags = NDArray[np.bool_] | TorchLike | JaxLike
-"""Flags: booleans. At run time integers 0 and 1 are taken too."""
+"""Flags: booleans. Integers 0 and 1 work at run time, too."""
 
 
 class TransformInit(Protocol):
@@ -68,14 +80,11 @@ class TransformUpdate(Protocol):
 
 
 Step = Callable[[Any, State, Array, Array | None, Array | None, Array | None], tuple[State, Array]]
-"""(xp, state, reward, done, valid, settle) → (state, shaped), on arrays that were read: floats of the state's dtype and
-shape, booleans, reward 0 and no end in invalid rows. NumPy's `done` is None where no episode ends."""
-Block = Callable[[State, Array, Array, Array | None, Array | None], Any]
-"""(state, rewards, dones, valid, settle) → (state, shaped) for a read (T, B) block; NotImplemented: step through it."""
+"""(xp, state, reward, done, valid, settle) → (state, shaped), on validated arrays; see `RewardTransform._step`."""
 
 
 class Schedule(NamedTuple):
-    """m_k, the share of a loan that is repaid at age k while its episode goes on; what is left is due at the end."""
+    """m_k, the share of a loan that is repaid at age k while its episode goes on; the rest is due at the end."""
 
     shares: np.ndarray
     """(n,) m_0 … m_{n−1}."""
@@ -83,12 +92,11 @@ class Schedule(NamedTuple):
     """Each later share over the one before it."""
 
 
-@dataclass(frozen=True, repr=False)
 class RewardTransform:
     """A pure pair of functions that turns a stream of rewards F_t into another, F′_t.
 
     `RewardTransform(init, update)` is all that a causal transform of your own needs; see `TransformInit` and
-    `TransformUpdate` for the arguments. One that repays is a `Match`.
+    `TransformUpdate` for the arguments. Write one that repays as a `Match`.
 
     >>> import numpy as np
     >>> double = RewardTransform(lambda example: (), lambda s, r, done, valid=None, settle=None: (s, 2 * r))
@@ -96,32 +104,91 @@ class RewardTransform:
     array([2., 6.])
     """
 
-    init: TransformInit
-    update: TransformUpdate
-    _: KW_ONLY
-    _block: Block | None = None
-    """A fast form of the step over (T, B) blocks."""
+    _name: ClassVar[str] = ""
+    """The public function that makes it, for errors and `repr`."""
     _factor: float | None = None
     """The constant c of a transform that does nothing but F′ = c·F: all that may follow a match."""
     _parts: tuple[RewardTransform, ...] = ()
     """A chain's members, in order."""
     _call: str | None = None
-    """The call that made it."""
+    """The call that made it, where it is not the one of its class."""
+
+    def __init__(self, init: TransformInit, update: TransformUpdate) -> None:
+        self._set(init=init, update=update)
+
+    def init(self, example: Any, /) -> State:
+        """Make a state for rewards like `example`; see `TransformInit`."""
+        raise NotImplementedError(f"{type(self).__name__} has no init")
+
+    def update(
+        self, state: Any, reward: Rewards, done: Flags, valid: Flags | None = None, settle: Flags | None = None
+    ) -> tuple[State, Any]:
+        """Return the next state and F′_t; see `TransformUpdate`."""
+        xp, r_t, ends, valid, settle = read_step(self._name, self._expected(state), reward, done, valid, settle)
+        state, shaped = self._step(xp, state, r_t, ends, valid, settle)
+        refuse_overflow(xp, self._name, shaped)
+        return state, shaped
+
+    def _expected(self, state: State) -> ExpectedShape | None:
+        """Return what rewards must fit, None where any will do; raise if the state is not this transform's."""
+
+    def _step(
+        self, xp: Any, state: State, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
+    ) -> tuple[State, Array]:
+        """Take one step with validated arrays: floats of the state's dtype, booleans, 0 and no end in invalid rows.
+
+        NumPy's `done` is None where no episode ends. This one asks the `update` of a user-defined transform.
+        """
+        ends: Any = xp.zeros_like(reward, dtype=bool) if done is None else done
+        state, shaped = self.update(state, reward, ends, valid, settle)
+        return state, read_made(xp, self, shaped, reward, valid)
+
+    def _block(self, state: State, rewards: Array, dones: Array, valid: Array | None, settle: Array | None) -> Any:
+        """Return (state, shaped) of a validated (T, B) block faster than `_step`; NotImplemented: step through it."""
+        return NotImplemented
+
+    def _set(self, **values: Any) -> None:
+        """Set attributes while the transform is being made."""
+        vars(self).update(values)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise FrozenInstanceError(f"cannot assign to {name!r}: make another {type(self).__name__}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what to pickle or copy: everything but what is computed from it."""
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if not isinstance(getattr(type(self), name, None), cached_property)
+        }
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *vars(self).values()))
 
     def __repr__(self) -> str:
-        return self._call or f"{type(self).__name__}(init={self.init!r}, update={self.update!r})"
+        if self._call or not self._name:
+            return self._call or f"{type(self).__name__}(init={self.init!r}, update={self.update!r})"
+        given = ((f, getattr(self, f.name)) for f in fields(cast(Any, self)))
+        return f"{self._name}({', '.join(f'{f.name}={value!r}' for f, value in given if value != f.default)})"
 
 
-@dataclass(frozen=True, repr=False)
 class Match(RewardTransform):
-    """A transform that repays: every reward it pays is taken back later in the same episode, with interest.
+    """A transform that repays: it takes back every reward it pays later in the same episode, with interest.
 
     `isinstance(transform, Match)` is the test for the guarantee, which holds for learners that discount with `gamma`.
-    Your own matching is a `Match`: give `gamma`, `owed` and `drop` beside `init` and `update`, and it works in chains,
-    in every adapter, through resets, and with `save_state`. `payback.check_transform` says whether it keeps the law.
+    Your own matching is a `Match`: pass `gamma`, `owed` and `drop` beside `init` and `update`, and it works in chains,
+    in every adapter, through resets, and with `save_state`. `payback.check_transform` checks that it repays exactly.
+
+    `owed(state)`: (B,), the debt of each environment valued at its next step.
+    `drop(state, where)`: the state without the debt of the environments `where`.
+    `falls_due_alone`: whether each loan falls due after a bounded time, whenever the episode ends;
+    `on_truncation="carry"` needs it.
 
     >>> import numpy as np, payback
-    >>> def update(paid, reward, done, valid=None, settle=None):  # each reward is taken back one step later
+    >>> def update(paid, reward, done, valid=None, settle=None):  # take each reward back one step later
     ...     valid = np.ones_like(done) if valid is None else valid
     ...     shaped = np.where(done, -paid / 0.9, reward - paid / 0.9)
     ...     return np.where(valid, np.where(done, 0, reward), paid), np.where(valid, shaped, 0)
@@ -131,78 +198,87 @@ class Match(RewardTransform):
     ... )
     >>> at_next_step.update(np.array([0.9]), np.array([2.0]), np.array([False]))[1]
     array([1.])
-    >>> tried = payback.check_transform(at_next_step, gamma=0.9, effort="quick")
+    >>> report = payback.check_transform(at_next_step, gamma=0.9, effort="quick")
     """
 
-    _: KW_ONLY
     gamma: float
     """γ of the interest: the learner's own discount."""
-    owed: Callable[[State], Array]
-    """state → (B,), the debt of each environment valued at its next step."""
-    drop: Callable[[State, Array], State]
-    """(state, where) → the state without the debt of the environments `where`."""
-    falls_due_alone: bool = field(default=False)
-    """Whether each loan falls due after a bounded time, whenever the episode ends; `on_truncation="carry"` needs it."""
-    _schedule: Schedule | None = field(default=None, compare=False)
-    """When a loan is repaid, where that is known; `felt_share` feeds the others one loan."""
+    falls_due_alone: bool = False
+    """Whether each loan falls due after a bounded time."""
 
-    def __post_init__(self) -> None:
-        """Refuse a match whose γ, debt or reset could not be used."""
-        object.__setattr__(self, "gamma", read_gamma(self.gamma))
-        for name in ("init", "update", "owed", "drop"):
-            if not callable(getattr(self, name)):
-                raise TypeError(f"Match: {name} must be a function, got {getattr(self, name)!r}")
+    def __init__(
+        self,
+        init: TransformInit,
+        update: TransformUpdate,
+        *,
+        gamma: float,
+        owed: MatchOwed,
+        drop: MatchDrop,
+        falls_due_alone: bool = False,
+    ) -> None:
+        for name, function in {"init": init, "update": update, "owed": owed, "drop": drop}.items():
+            if not callable(function):
+                raise TypeError(f"Match: {name} must be a function, got {function!r}")
+        super().__init__(init, update)
+        self._set(gamma=read_gamma(gamma), owed=owed, drop=drop, falls_due_alone=falls_due_alone)
+
+    def owed(self, state: Any, /) -> Any:
+        """Return the debt of each environment, (B,), valued at its next step."""
+        raise NotImplementedError(f"{type(self).__name__} has no owed")
+
+    def drop(self, state: Any, where: Any, /) -> State:
+        """Return the state without the debt of the environments `where`."""
+        raise NotImplementedError(f"{type(self).__name__} has no drop")
+
+    def _schedule(self) -> Schedule | None:
+        """Return when a loan is repaid, where that is known; `felt_share` feeds the others one loan."""
 
 
-class Door:
-    """`update` of our own transforms: read the arrays once, take the raw step, refuse what overflowed."""
+class MatchOwed(Protocol):
+    """`owed(state)`: the debt of each environment."""
 
-    __slots__ = ("__weakref__", "fit_of", "name", "step")
+    def __call__(self, state: Any, /) -> Any:
+        """Return the debt of each environment, (B,), valued at its next step."""
+        ...
 
-    def __init__(self, name: str, fit_of: Callable[[State], Fit | None], step: Step) -> None:
-        self.name = name
-        self.fit_of = fit_of
-        """state → what rewards must fit, None where any will do; raises if the state is not this transform's."""
-        self.step = step
 
-    def __call__(
-        self, state: Any, reward: Any, done: Any, valid: Any | None = None, settle: Any | None = None
-    ) -> tuple[State, Any]:
-        """Read, step, look at what is paid."""
-        xp, reward, done, valid, settle = read_step(self.name, self.fit_of(state), reward, done, valid, settle)
-        state, shaped = self.step(xp, state, reward, done, valid, settle)
-        refuse_overflow(xp, self.name, shaped)
-        return state, shaped
+class MatchDrop(Protocol):
+    """`drop(state, where) -> state`: forget debts."""
+
+    def __call__(self, state: Any, where: Any, /) -> State:
+        """Return the state without the debt of the environments `where`."""
+        ...
+
+
+T = TypeVar("T", bound=RewardTransform)
 
 
 def raw_step(transform: RewardTransform) -> Step:
-    """Return the raw step of a transform; one that is not ours is asked through its `update`."""
-    update, name = transform.update, repr(transform)
-    if isinstance(update, Door):
-        return update.step
-
-    def step(
-        xp: Any, state: State, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
-    ) -> tuple[State, Array]:
-        ends: Any = xp.zeros_like(reward, dtype=bool) if done is None else done
-        state, shaped = update(state, reward, ends, valid, settle)
-        return state, read_made(xp, name, shaped, reward, valid)
-
-    return step
+    """Return the step that trusts its arrays; a user-defined transform's output is validated."""
+    return transform._step
 
 
-def fit_of(transform: RewardTransform, state: State) -> Fit | None:
-    """Return what rewards must fit for a state of ours; None where any will do."""
-    return transform.update.fit_of(state) if isinstance(transform.update, Door) else None
+def fit_of(transform: RewardTransform, state: State) -> ExpectedShape | None:
+    """Return what rewards must fit, None where any will do; raise if the state is not this transform's."""
+    return transform._expected(state)
+
+
+def altered(transform: T, **attributes: Any) -> T:
+    """Return a copy with other attributes, such as another `_call`, or `update`."""
+    copy = object.__new__(type(transform))
+    vars(copy).update(transform.__getstate__(), **attributes)
+    if "update" in attributes:
+        copy._set(_step=MethodType(RewardTransform._step, copy))  # which asks the new update
+    return copy
 
 
 def owed(transform: RewardTransform, state: State) -> Array:
-    """Read the debt of each environment, valued at its next step; 0 right after an episode's end.
+    """Return the debt of each environment, valued at its next step; 0 right after an episode's end.
 
-        Debt_t = Σ_{i<t} γ^(i−t) F_i (1 − Σ_{j<t} m(j,i))            (the law)
+        Debt_t = Σ_{i<t} γ^(i−t) F_i (1 − Σ_{j<t} m(j,i))            (the zero-sum property)
 
-    The rest of the episode returns exactly −Debt_t, whatever the agent does. For a chain the constants that follow the
-    match are included. The array is the caller's own.
+    The shaped rewards of the rest of the episode return exactly −Debt_t, whatever the agent does. For a chain the
+    constants that follow the match are included. The array is the caller's own.
 
     >>> import numpy as np, payback
     >>> match = payback.match_at_end(0.5)
@@ -210,8 +286,9 @@ def owed(transform: RewardTransform, state: State) -> Array:
     >>> owed(match, state)
     array([6.])
     """
-    fit_of(transform, state)
-    return _match(transform).owed(state)
+    match = _match(transform)
+    match._expected(state)
+    return match.owed(state)
 
 
 def drop(transform: RewardTransform, state: State, where: Array) -> tuple[State, Array]:
@@ -235,3 +312,115 @@ def _match(transform: RewardTransform) -> Match:
     if not isinstance(transform, Match):
         raise TypeError(f"{transform!r} owes nothing, because there is no match in it: end a chain with a match")
     return transform
+
+
+# ------------------------------------------------------------------ chain
+
+
+def chain(*transforms: RewardTransform) -> RewardTransform:
+    """Feed the reward through the transforms, first to last; the result is a `Match` exactly if one of them is.
+
+    After a match only a constant `scale` may follow: clipping, centring, dividing by a drifting deviation or a second
+    match would undo exact repayment, so they are refused here, when the chain is built.
+
+    >>> import numpy as np, payback
+    >>> shaping = chain(payback.clip(-1, 1), payback.scale(0.5))
+    >>> shaping.update(shaping.init(np.zeros(2)), np.array([4.0, 0.5]), np.array([False, False]))[1]
+    array([0.5 , 0.25])
+    >>> chain(payback.center(), payback.match_at_end(0.9))
+    chain(center(), match_at_end(gamma=0.9))
+    """
+    return Chain(transforms) if _match_place(transforms) is None else ChainWithMatch(transforms)
+
+
+@dataclass(frozen=True, repr=False)
+class Chain(RewardTransform):
+    """Several transforms, none of which repays."""
+
+    _parts: tuple[RewardTransform, ...]
+    _name = "chain"
+
+    def __post_init__(self) -> None:
+        """Multiply the constants of a chain that does nothing but scale."""
+        factors = [part._factor for part in self._parts if part._factor is not None]
+        self._set(_factor=math.prod(factors) if len(factors) == len(self._parts) else None)
+
+    @cached_property
+    def _steps(self) -> tuple[Any, ...]:
+        return tuple(part._step for part in self._parts)
+
+    def init(self, example: Any, /) -> State:
+        """Make the states of the parts."""
+        return tuple(part.init(example) for part in self._parts)
+
+    def _expected(self, state: State) -> ExpectedShape | None:
+        length, found = len(self._parts), None
+        if not is_tuple(state) or fields_of(state) or len(state) != length:
+            kind = type(state).__name__
+            raise TypeError(f"chain of {length} transforms was given a state of another transform ({kind}); {OWN}")
+        for part, part_state in zip(self._parts, state):  # noqa: B905  strict takes half a microsecond more
+            found = part._expected(part_state) or found
+        return found
+
+    def _step(
+        self, xp: Any, state: State, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
+    ) -> tuple[State, Array]:
+        states: list[State] = []
+        for step, part_state in zip(self._steps, state):  # noqa: B905
+            part_state, reward = step(xp, part_state, reward, done, valid, settle)
+            states.append(part_state)
+        return tuple(states), reward
+
+    def __repr__(self) -> str:
+        return self._call or f"chain({', '.join(map(repr, self._parts))})"
+
+
+@dataclass(frozen=True, repr=False)
+class ChainWithMatch(Chain, Match):
+    """Several transforms, one of which repays."""
+
+    _at: int = field(init=False, compare=False)
+    """The place of the match."""
+    _after: float = field(init=False, compare=False)
+    """The constant by which the match's rewards, and so its debt, are multiplied."""
+
+    def __post_init__(self) -> None:
+        """Take γ from the match, and the constant that follows it."""
+        at = _match_place(self._parts)
+        assert at is not None
+        match, after = _match(self._parts[at]), math.prod(part._factor or 0.0 for part in self._parts[at + 1 :])
+        self._set(_at=at, _after=after, gamma=match.gamma, falls_due_alone=match.falls_due_alone)
+
+    def owed(self, state: Any, /) -> Any:
+        """Return the debt of the match, times the constants after it."""
+        debt = _match(self._parts[self._at]).owed(state[self._at])
+        return debt if self._after == 1 else self._after * debt
+
+    def drop(self, state: Any, where: Any, /) -> State:
+        """Return the state without the debt of the environments `where`."""
+        at = self._at
+        return (*state[:at], drop(self._parts[at], state[at], where)[0], *state[at + 1 :])
+
+
+def _match_place(transforms: tuple[RewardTransform, ...]) -> int | None:
+    """Return the place of the match in a chain, None if there is none; refuse an order that undoes repayment."""
+    if not transforms:
+        raise ValueError("chain needs at least one transform")
+    for k, part in enumerate(transforms):
+        if not isinstance(part, RewardTransform):
+            raise TypeError(f"chain: member {k} is a {type(part).__name__}, not a transform such as payback.center()")
+    matches = [k for k, part in enumerate(transforms) if isinstance(part, Match)]
+    if not matches:
+        return None
+    if len(matches) > 1:
+        raise ValueError(
+            f"chain: transforms {matches[0]} and {matches[1]} are both matches; "
+            "what is repaid must not be repaid again: keep one"
+        )
+    for k, part in enumerate(transforms[matches[0] + 1 :], start=matches[0] + 1):
+        if part._factor is None:
+            raise ValueError(
+                f"chain: transform {k} stands after the match and is not a constant scale; "
+                "what changes rewards after they are matched breaks the guarantee: put it before the match"
+            )
+    return matches[0]

@@ -1,4 +1,4 @@
-"""Reading what a caller hands in: every wrong value gets one sentence that says what to do about it."""
+"""Validate what callers pass in. Every error says what to pass instead."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from payback.core.arrays import (
 )
 
 OWN = "use the state that this transform's init or update returned"
-Fit = tuple[Array, tuple[int, ...]]
-"""An array of the state, whose library and dtype rewards must have, and their shape."""
+ExpectedShape = tuple[Array, tuple[int, ...]]
+"""An array of the state, whose library and dtype rewards must have, and the shape they must have."""
 
 
 def read_gamma(gamma: Any) -> float:
-    """Return γ as a float, or say why it cannot be a discount."""
+    """Return γ as a float; refuse what is not a discount."""
     if not isinstance(gamma, Real) or not 0 < float(gamma) <= 1:
         raise ValueError(f"gamma must lie in (0, 1], got {gamma!r}; use the learner's own discount")
     return float(gamma)
@@ -55,7 +55,7 @@ def read_count(name: str, value: Any, least: int) -> int:
 
 @contextmanager
 def refuse_too_many(name: str, what: str, count: int) -> Generator[None]:
-    """Say how many numbers are kept where they are more than there is memory for, or than NumPy can count."""
+    """Explain a MemoryError: how many numbers are kept per environment, and what keeps fewer."""
     try:
         if count > sys.maxsize // 8:
             raise MemoryError("NumPy has no array that long")
@@ -68,7 +68,7 @@ def refuse_too_many(name: str, what: str, count: int) -> Generator[None]:
 
 
 def read_horizon(horizon: Any) -> float:
-    """Return what an old reward keeps of its weight when a new one comes: 1 − 1/horizon, or 1 without a horizon."""
+    """Return the factor by which old rewards fade with each new one: 1 − 1/horizon, or 1 without a horizon."""
     if horizon is None:
         return 1.0
     if not isinstance(horizon, Real) or isinstance(horizon, bool) or not float(horizon) > 1:
@@ -77,9 +77,9 @@ def read_horizon(horizon: Any) -> float:
 
 
 def read_fade(name: str, found: Array, fade: float) -> None:
-    """Refuse a state whose mean was taken with another horizon.
+    """Refuse the state of a mean with another horizon.
 
-    JAX's are compared by `load_state(path, like=…)` alone, as in `read_terms`.
+    Of JAX states only `load_state(path, like=…)` compares them, as in `read_terms`.
     """
     if isinstance(found, (np.ndarray, np.generic)):
         same = float(cast(Any, found)) == fade
@@ -90,7 +90,7 @@ def read_fade(name: str, found: Array, fade: float) -> None:
 
 
 def read_state(name: str, state: Any, kind: type) -> None:
-    """Refuse a state that another transform made."""
+    """Refuse the state of another transform."""
     if type(state) is not kind:
         raise TypeError(f"{name} was given a state of type {type(state).__name__}, not its own {kind.__name__}; {OWN}")
 
@@ -98,7 +98,7 @@ def read_state(name: str, state: Any, kind: type) -> None:
 def read_terms(name: str, found: Array, terms: np.ndarray) -> None:
     """Refuse a state whose terms (γ first, then what else fixes the repayment) are not this match's.
 
-    JAX's are compared by `load_state(path, like=…)` alone, because a look at a value would break `jit`.
+    Of JAX states only `load_state(path, like=…)` compares them, because reading a value would break `jit`.
     """
     if found is terms or not (isinstance(found, np.ndarray) or (is_torch_array(found) and can_look(None, found))):
         return
@@ -115,7 +115,7 @@ def read_terms(name: str, found: Array, terms: np.ndarray) -> None:
 
 
 def read_step(
-    name: str, fit: Fit | None, reward: Array, done: Array, valid: Array | None, settle: Array | None
+    name: str, fit: ExpectedShape | None, reward: Array, done: Array, valid: Array | None, settle: Array | None
 ) -> tuple[Any, Array, Array | None, Array | None, Array | None]:
     """Return (xp, reward, done, valid, settle) of one step.
 
@@ -132,11 +132,17 @@ def read_step(
 
 
 def read_arrays(
-    name: str, fit: Fit | None, reward: Array, ends: str, done: Array, valid: Array | None, settle: Array | None
+    name: str,
+    fit: ExpectedShape | None,
+    reward: Array,
+    ends: str,
+    done: Array,
+    valid: Array | None,
+    settle: Array | None,
 ) -> tuple[Any, Array, Array, Array | None, Array | None]:
     """Return (xp, reward, done, valid, settle) of a step or a block as floats and booleans that fit the state.
 
-    Errors call `done` by the caller's name `ends`.
+    `ends` is the caller's name for `done`, for errors.
     """
     xp = namespace(reward) if fit is None else namespace(reward, fit[0])
     reward = as_floats(xp, detached(reward), float_dtype(xp, reward) if fit is None else fit[0].dtype)
@@ -169,7 +175,7 @@ def read_flags(name: str, what: str, flags: Array, like: Array) -> Array:
     return cast_to(xp, flags, boolean)
 
 
-def fits(name: str, fit: Fit, rewards: Array) -> None:
+def fits(name: str, fit: ExpectedShape, rewards: Array) -> None:
     """Refuse rewards of another dtype, or for other environments, than the state was made for."""
     dtype, shape = fit[0].dtype, fit[1]
     if rewards.dtype != dtype:
@@ -191,7 +197,7 @@ def fits(name: str, fit: Fit, rewards: Array) -> None:
 
 
 def refuse_not_finite(xp: Any, name: str, reward: Array) -> None:
-    """Raise on NaN or infinity, naming step and environment, where values may be looked at."""
+    """Raise on NaN or infinity, naming step and environment, where values may be read."""
     where = first_not_finite(xp, reward)
     if where is not None:
         raise ValueError(
@@ -200,8 +206,8 @@ def refuse_not_finite(xp: Any, name: str, reward: Array) -> None:
         )
 
 
-def read_made(xp: Any, name: str, shaped: Array, reward: Array, valid: Array | None) -> Array:
-    """Return what a transform of the caller's made of the reward, in the reward's dtype and 0 in invalid rows.
+def read_made(xp: Any, name: object, shaped: Array, reward: Array, valid: Array | None) -> Array:
+    """Validate the output of a user-defined transform; return it in the reward's dtype, 0 in invalid rows.
 
     Another shape is refused, because a column would be paid as one, and then make the debt a (B, B) block.
     """
@@ -212,33 +218,36 @@ def read_made(xp: Any, name: str, shaped: Array, reward: Array, valid: Array | N
             f"{name} returned {what} for rewards of shape {tuple(reward.shape)}; let it return one number per reward "
             "(no state was changed)"
         )
-    if shaped.dtype != reward.dtype:
-        shaped = cast_to(namespace(shaped, reward), shaped, reward.dtype)
     if valid is not None:
         shaped = xp.where(valid, shaped, 0.0)
     refuse_made(xp, name, shaped)
-    return shaped
+    if shaped.dtype == reward.dtype:
+        return shaped
+    with np.errstate(over="ignore"):
+        narrow = cast_to(namespace(shaped, reward), shaped, reward.dtype)
+    refuse_overflow(xp, name, narrow)  # finite before the cast, so the dtype is at fault, not the transform
+    return narrow
 
 
-def refuse_made(xp: Any, name: str, shaped: Array) -> None:
-    """Raise where code of the caller's makes NaN or infinity of a finite reward, before it enters another's state."""
+def refuse_made(xp: Any, name: object, shaped: Array) -> None:
+    """Raise where a user-defined transform returns NaN or infinity, before it enters another state."""
     where = first_not_finite(xp, shaped)
     if where is not None:
         raise ValueError(
-            f"{name} made {float(shaped[where])} of the reward of {place_of(where)}; let it return finite numbers "
+            f"{name} returned {float(shaped[where])} for the reward of {place_of(where)}; let it return finite numbers "
             "(no state was changed)"
         )
 
 
-def refuse_overflow(xp: Any, name: str, shaped: Array) -> None:
-    """Raise where what is paid is not finite although what came in was: the dtype cannot hold it."""
+def refuse_overflow(xp: Any, name: object, shaped: Array) -> None:
+    """Raise where shaped rewards overflow the dtype: they are not finite although the rewards were."""
     if xp is np and all_finite(shaped):
         return
     where = first_not_finite(xp, shaped)
     if where is not None:
         wider = "" if "float64" in str(shaped.dtype) else "use rewards in float64, or "
         raise OverflowError(
-            f"{name}: what is paid to {place_of(where)} overflows {shaped.dtype} (no state was changed); {wider}"
+            f"{name}: the shaped reward of {place_of(where)} overflows {shaped.dtype} (no state was changed); {wider}"
             "repay sooner, with grm and a shorter delay, or scale the bonus down"
         )
 
@@ -250,12 +259,12 @@ def place_of(where: tuple[int, ...]) -> str:
 
 
 def detached(x: Array) -> Array:
-    """Return a Torch tensor without its graph, because a loan is remembered for many steps; others as they are."""
+    """Return a Torch tensor without its graph, because the state keeps rewards for many steps; others as they are."""
     return x.detach() if is_torch_array(x) and x.requires_grad else x
 
 
-def _is_plain(fit: Fit | None, reward: Array, done: Array) -> bool:
-    """Whether one look shows that all is NumPy and fits: the common case, made cheap."""
+def _is_plain(fit: ExpectedShape | None, reward: Array, done: Array) -> bool:
+    """Return whether everything is NumPy and fits: the common case, made cheap."""
     if not type(reward) is type(done) is np.ndarray or done.dtype != np.bool_ or reward.shape != done.shape:
         return False
     if fit is None:

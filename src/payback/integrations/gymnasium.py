@@ -17,6 +17,7 @@ where F, F' and the debt are 0 in invalid rows.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
@@ -24,18 +25,28 @@ from typing import Any
 
 import numpy as np
 
+from payback.core.state import save_state
 from payback.core.transform import RewardTransform
-from payback.integrations.around import Around
-from payback.integrations.bonus_values import ask, read_end, read_intrinsic, refuse_reward_shape
-from payback.integrations.gymnasium_rows import add_debt_to_final, autoreset_mode, copy, from_info, stack, with_final
-from payback.integrations.host import host
-from payback.integrations.ledger import Ledger
-from payback.integrations.not_reset import NotReset
-from payback.integrations.observed_debt import space_with_debt, with_debt
-from payback.integrations.wiring import check_wiring, say_stacked
+from payback.integrations.gymnasium_rows import (
+    BatchOfOne,
+    add_debt_to_final,
+    autoreset_mode,
+    copy,
+    from_info,
+    read_info,
+    space_with_debt,
+    with_debt,
+    with_final,
+)
+from payback.integrations.host import ask, bind_bonus, host, read_end, read_intrinsic, refuse_reward_shape
+from payback.integrations.outer_wrappers import OuterWrapperCheck
+from payback.integrations.wiring import MissingResetCheck, check_wiring, warn_stacked
+from payback.ledger import LedgerState, OnTruncation, make
+from payback.monitor import Monitor
 
 with host("Gymnasium", "pip install 'payback[gymnasium]'"):
     import gymnasium as gym
+    from gymnasium.utils import RecordConstructorArgs
     from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
     from gymnasium.vector.utils import batch_space
 
@@ -44,9 +55,10 @@ __all__ = ["ShapeReward", "ShapeVectorReward", "Source", "check_wiring"]
 Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
 """(obs, action, next_obs, info) → (B,) on batches, or the name of an info key.
 
-The callable gets copies of the arrays, and is told that an episode is over by `reset(where)`, a (B,) mask, if it has
-that method. Its `info` has Gymnasium's vector form (arrays, and `_key` masks) and `info["valid"]`: (B,), False in
-invalid rows (NEXT_STEP's autoreset rows). `next_obs` is the true one, also at an episode's end.
+The callable gets copies of the arrays. If it has a method `reset(where)`, that is called with a (B,) mask of the
+environments whose episode is over. Its `info` has Gymnasium's vector form (arrays, and `_key` masks) and
+`info["valid"]`: (B,), False in invalid rows (NEXT_STEP's autoreset rows). `next_obs` is the true one, also at an
+episode's end.
 """
 
 
@@ -54,36 +66,46 @@ class ShapeVectorReward(VectorWrapper):
     """Add the shaped intrinsic reward to a vector of environments, in any of Gymnasium's autoreset modes.
 
     `on_truncation="settle"` collects the debt at a time limit and reports the step as terminated; "carry" leaves the
-    debt to the bootstrapped value. `observe_debt` adds the debt to the observation. `event`, like `intrinsic` a
-    callable or an info key, flags the steps at which `match_when` repays. `learner_gamma`, the learner's own discount,
-    is compared with the transform's; another one is refused. `record` names a folder for the log of all steps that
-    `payback audit` reads. `ledger` has the debts: `ledger.owed`, `ledger.drops` (episodes reset before their end),
-    `ledger.save(path)`, `ledger.load(path)`.
+    debt to the bootstrapped value. `observe_debt` adds the debt to the observation. `event`, like `bonus` a callable or
+    an info key, flags the steps at which `match_when` repays. `learner_gamma`, the learner's own discount, is compared
+    with the transform's; another one is refused. `record` names a folder for the log of all steps that `payback audit`
+    reads.
+
+    `owed` has the debts; `monitor` counts dropped debts (`monitor.drops`) and episodes that do not cancel; `save(path)`
+    and `load(path)` keep the shaping's state, F̄ included.
     """
 
     def __init__(
         self,
         env: VectorEnv,
-        intrinsic: Source,
+        bonus: Source,
         transform: RewardTransform,
-        on_truncation: str = "settle",
+        *,
+        on_truncation: OnTruncation = "settle",
         observe_debt: bool = False,
         event: Source | None = None,
         learner_gamma: float | None = None,
         record: str | Path | None = None,
     ):
+        if not isinstance(env, VectorEnv):
+            raise TypeError(f"ShapeVectorReward shapes a vector environment, got {env!r}; use ShapeReward")
         super().__init__(env)
-        say_stacked(env, getattr(transform, "gamma", None))
+        bind_bonus(bonus, env.single_observation_space, env.single_action_space)
+        warn_stacked(env, getattr(transform, "gamma", None))
         self._mode = autoreset_mode(env)
-        self._intrinsic, self._event, self._observe = intrinsic, event, observe_debt
-        self.ledger = Ledger(transform, env.num_envs, on_truncation, intrinsic, learner_gamma, record)
+        self._bonus, self._event, self._observe = bonus, event, observe_debt
+        ledger = make(transform, on_truncation, trusted=True)
+        self.shaping_state: LedgerState = ledger.init(np.zeros(env.num_envs))
+        """What the ledger remembers between two steps."""
+        self.monitor = Monitor(ledger, bonus=bonus, learner_gamma=learner_gamma, record=record)
+        """Warns, counts and logs."""
         if observe_debt:
             self.single_observation_space = space_with_debt(env.single_observation_space)
             self.observation_space = batch_space(self.single_observation_space, env.num_envs)
-        self._around = Around()
-        self._not_reset = NotReset() if self._mode is AutoresetMode.DISABLED else None
+        self._outer = OuterWrapperCheck()
+        self._missing_reset = MissingResetCheck() if self._mode is AutoresetMode.DISABLED else None
         self._B = env.num_envs
-        self._keeps = callable(intrinsic) or callable(event)
+        self._keeps = callable(bonus) or callable(event)
         """Whether a callable will ask for the observation before the step."""
         self._obs: Any = None
         self._all = np.ones(env.num_envs, dtype=bool)
@@ -91,19 +113,24 @@ class ShapeVectorReward(VectorWrapper):
         self._valid: np.ndarray | None = None
         """Which rows of the next step are valid; None if all are."""
 
+    @property
+    def owed(self) -> np.ndarray:
+        """What each environment owes, valued at its next step: (B,)."""
+        return self.shaping_state.owed
+
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Reset all environments, or those of `options["reset_mask"]`; the debts of open episodes are dropped."""
         # The environment takes the mask out of the dictionary.
         mask = None if options is None else options.get("reset_mask")
         mask = None if mask is None else read_end("reset_mask", mask, self.num_envs)
         obs, info = self.env.reset(seed=seed, options=options)
-        self.ledger.reset(mask)
+        self.shaping_state = self.monitor.reset(self.shaping_state, mask)
         self._valid = None if mask is None or self._valid is None else self._valid | mask
-        if self._not_reset is not None:
-            self._not_reset.reset(mask)
+        if self._missing_reset is not None:
+            self._missing_reset.reset(mask)
         # A copy, as environments may write the next observation into the same memory.
         self._obs = copy(obs) if self._keeps else ()
-        return with_debt(obs, self.ledger.owed) if self._observe else obs, info
+        return with_debt(obs, self.owed) if self._observe else obs, info
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Step all environments; the reward is r_t + F'_t."""
@@ -111,38 +138,50 @@ class ShapeVectorReward(VectorWrapper):
         if self._obs is None:
             raise RuntimeError("ShapeVectorReward: call reset before the first step")
         refuse_reward_shape(reward, self._B)
-        if self._around.left:
-            self._around.look()
+        info = read_info(info)
+        if self._outer.left:
+            self._outer.look()
         terminated, truncated = read_end("terminated", terminated, self._B), read_end("truncated", truncated, self._B)
-        cut = truncated if np.count_nonzero(truncated) else None
-        ended = terminated if cut is None else terminated | truncated
+        ended = terminated | truncated
         ended = ended if np.count_nonzero(ended) else None
         valid, before, self._obs = self._valid, self._obs, copy(obs) if self._keeps else ()
         self._valid = ~ended if ended is not None and self._mode is AutoresetMode.NEXT_STEP else None
         resets = ended if self._mode is AutoresetMode.SAME_STEP else None
-        if self._not_reset:
-            self._not_reset.step(ended, self.ledger.steps)
+        if self._missing_reset:
+            self._missing_reset.step(ended, self.monitor.steps)
         try:
-            F, event = self._read(self._intrinsic, before, actions, info, valid, resets), None
+            F, event = self._read(self._bonus, before, actions, info, valid, resets), None
             if self._event is not None:
                 event = read_end("event", self._read(self._event, before, actions, info, valid, resets), self._B)
-            shaped = self.ledger.step(F, None if ended is None else terminated, cut, valid, event)
+            ends = (None, None) if ended is None else (terminated, truncated)
+            state, step = self.monitor.step(self.shaping_state, F, *ends, valid, event)
         except Exception:
-            self.ledger.abandon(ended if valid is None or ended is None else ended & valid)
+            # A caller that goes on must not find the debts of these episodes in the next ones.
+            if ended is not None:
+                self.shaping_state = self.monitor.reset(self.shaping_state, ended if valid is None else ended & valid)
             raise
-        info.update(extrinsic=reward, intrinsic=F, shaped=shaped, owed=self.ledger.ending, truncated=truncated)
+        self.shaping_state = state
+        info.update(extrinsic=reward, intrinsic=F, shaped=step.shaped, owed=step.owed, truncated=truncated)
         if self._observe:
-            obs = with_debt(obs, self.ledger.ending if resets is None else self.ledger.owed)
+            obs = with_debt(obs, step.owed if resets is None else state.owed)
             if resets is not None:
-                add_debt_to_final(info["final_obs"], self.ledger.ending, resets)
-        if cut is not None:
-            terminated, truncated = self.ledger.ends(terminated, truncated)
-        return obs, reward + shaped, terminated, truncated, info
+                add_debt_to_final(info["final_obs"], step.owed, resets)
+        if ended is not None:
+            terminated, truncated = step.terminated, step.truncated
+        return obs, reward + step.shaped, terminated, truncated, info
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the shaping's state to an NPZ file, to train on from it; see `payback.save_state`."""
+        save_state(path, self.shaping_state.loans)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Read a state that `save` wrote for the same transform; from another number of environments, F̄ alone."""
+        self.shaping_state = self.monitor.load(path, self.shaping_state)
 
     def close(self, **kwargs: Any) -> None:
         """Close the environments, and write what is left of the log."""
-        if "ledger" in vars(self):  # Gymnasium also closes what it deletes: here a wrapper whose arguments were refused
-            self.ledger.close()
+        if "monitor" in vars(self):  # Gymnasium also closes what it deletes: here a wrapper whose arguments were wrong
+            self.monitor.close()
         super().close(**kwargs)
 
     def _read(
@@ -154,8 +193,8 @@ class ShapeVectorReward(VectorWrapper):
         valid: np.ndarray | None,
         resets: np.ndarray | None,
     ) -> np.ndarray:
-        """Return what a source says of a step, in float64; 0 in invalid rows."""
-        step = self.ledger.steps
+        """Return the bonus, or the event, of a step in float64; 0 in invalid rows."""
+        step = self.monitor.steps
         if isinstance(source, str):
             values = from_info(source, self._B, step, info, valid, resets)
         else:
@@ -174,71 +213,102 @@ class ShapeVectorReward(VectorWrapper):
         return before, copy(actions), with_final(self.env, self._obs, seen, resets), seen
 
 
-class ShapeReward(gym.Wrapper):
+class ShapeReward(gym.Wrapper, RecordConstructorArgs):
     """Add the shaped intrinsic reward to one environment: `ShapeVectorReward` for a batch of one.
 
-    `intrinsic` (and `event`) are called on batches of one; the parameters are those of `ShapeVectorReward`.
+    `bonus` (and `event`) are called on batches of one; the parameters are those of `ShapeVectorReward`.
     """
 
     def __init__(
         self,
         env: gym.Env,
-        intrinsic: Source,
+        bonus: Source,
         transform: RewardTransform,
-        on_truncation: str = "settle",
+        *,
+        on_truncation: OnTruncation = "settle",
         observe_debt: bool = False,
         event: Source | None = None,
         learner_gamma: float | None = None,
         record: str | Path | None = None,
     ):
-        super().__init__(env)
-        say_stacked(env, getattr(transform, "gamma", None))
-        self._one = _BatchOfOne(env)
-        options = (on_truncation, False, event, learner_gamma, record)
-        self._batch = ShapeVectorReward(self._one, intrinsic, transform, *options)
+        if not isinstance(env, gym.Env):
+            raise TypeError(f"ShapeReward shapes one gymnasium.Env, got {env!r}; use ShapeVectorReward for a vector")
+        RecordConstructorArgs.__init__(
+            self,
+            bonus=bonus,
+            transform=transform,
+            on_truncation=on_truncation,
+            observe_debt=observe_debt,
+            event=event,
+            learner_gamma=learner_gamma,
+            record=record,
+            _disable_deepcopy=True,  # gymnasium.make(env.spec) wraps with the same bonus
+        )
+        gym.Wrapper.__init__(self, env)
+        warn_stacked(env, getattr(transform, "gamma", None))
+        self._one = BatchOfOne(env, stacks=callable(bonus) or callable(event))
+        self._batch = ShapeVectorReward(
+            self._one,
+            bonus,
+            transform,
+            on_truncation=on_truncation,
+            event=event,
+            learner_gamma=learner_gamma,
+            record=record,
+        )
         self._observe = observe_debt
-        self.ledger = self._batch.ledger
+        self.monitor = self._batch.monitor
+        """Warns, counts and logs."""
         if observe_debt:
             self.observation_space = space_with_debt(env.observation_space)
+
+    @property
+    def spec(self) -> Any:
+        """The environment's, not deterministic: F̄ and what the bonus learns outlive a reset."""
+        spec = super().spec
+        if spec is not None:
+            spec.nondeterministic = True
+        return spec
+
+    @property
+    def shaping_state(self) -> LedgerState:
+        """What the ledger remembers between two steps."""
+        return self._batch.shaping_state
+
+    @shaping_state.setter
+    def shaping_state(self, state: LedgerState) -> None:
+        self._batch.shaping_state = state
+
+    @property
+    def owed(self) -> np.ndarray:
+        """What the environment owes, valued at its next step: (1,)."""
+        return self._batch.owed
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Reset the environment; the debt of an open episode is dropped."""
         obs, info = self.env.reset(seed=seed, options=options)
         self._one.latest = obs, {}
         self._batch.reset()
-        return with_debt(obs, self.ledger.owed[0]) if self._observe else obs, info
+        return with_debt(obs, self.owed[0]) if self._observe else obs, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Step the environment; the reward is r_t + F'_t."""
         obs, reward, terminated, truncated, info = self.env.step(action)
-        self._one.latest = obs, reward, terminated, truncated, info
-        _, total, ends, cut, record = self._batch.step(stack(self.env.action_space, [action]))
+        self._one.latest = obs, reward, terminated, truncated, read_info(info)
+        _, total, ends, cut, record = self._batch.step(self._one.read_action(action))
         info.update({key: record[key][0].item() for key in ("extrinsic", "intrinsic", "shaped", "owed", "truncated")})
-        obs = with_debt(obs, self.ledger.ending[0]) if self._observe else obs
+        obs = with_debt(obs, record["owed"][0]) if self._observe else obs
         return obs, float(total[0]), bool(ends[0]), bool(cut[0]), info
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the shaping's state to an NPZ file, to train on from it; see `payback.save_state`."""
+        self._batch.save(path)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Read a state that `save` wrote for the same transform; from another number of environments, F̄ alone."""
+        self._batch.load(path)
 
     def close(self) -> None:
         """Close the environment, and write what is left of the log."""
-        self.ledger.close()
+        self.monitor.close()
         super().close()
-
-
-class _BatchOfOne(VectorEnv):
-    """One environment's latest transition in the form of a vector environment's."""
-
-    def __init__(self, env: gym.Env):
-        self.num_envs = 1
-        self.metadata = {**env.metadata, "autoreset_mode": AutoresetMode.DISABLED}
-        self.single_observation_space, self.single_action_space = env.observation_space, env.action_space
-        self.observation_space = batch_space(env.observation_space, 1)
-        self.action_space = batch_space(env.action_space, 1)
-        self.latest: Any = None
-
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        return stack(self.single_observation_space, [self.latest[0]]), {}
-
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        obs, reward, terminated, truncated, info = self.latest
-        flags = np.array([terminated]), np.array([truncated])
-        batch = stack(self.single_observation_space, [obs])
-        return batch, np.array([reward], dtype=np.float64), *flags, self._add_info({}, info, 0)

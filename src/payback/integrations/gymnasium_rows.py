@@ -1,4 +1,4 @@
-"""Gymnasium's vector forms: infos as arrays with masks, the last observations of ended episodes, batches of one."""
+"""Gymnasium's vector forms: batches of one, infos as arrays with masks, last observations, and the debt beside them."""
 
 # Gymnasium's types are generic or missing, so that what comes from it is unknown to a type checker.
 # pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 
 from payback.integrations.host import host
-from payback.integrations.observed_debt import with_debt
 
 with host("Gymnasium", "pip install 'payback[gymnasium]'"):
     import gymnasium as gym
+    from gymnasium import Space, spaces
     from gymnasium.vector import AutoresetMode, VectorEnv
     from gymnasium.vector.utils import concatenate, create_empty_array, iterate
+
+KEY = "debt"
+"""The name of the debt in a dictionary observation."""
 
 
 def copy(x: Any) -> Any:
@@ -25,13 +28,8 @@ def copy(x: Any) -> Any:
     return x.copy() if isinstance(x, np.ndarray) else deepcopy(x)
 
 
-def stack(space: gym.Space, rows: list[Any]) -> Any:
-    """Return one environment's observations or actions as a batch."""
-    return concatenate(space, rows, create_empty_array(space, len(rows)))
-
-
 def autoreset_mode(env: VectorEnv) -> AutoresetMode:
-    """Return how a vector environment resets, or say that it does not tell."""
+    """Return how a vector environment resets, or raise if it does not say."""
     mode = (env.metadata or {}).get("autoreset_mode")
     try:
         return AutoresetMode(mode)
@@ -40,6 +38,15 @@ def autoreset_mode(env: VectorEnv) -> AutoresetMode:
             f"the vector environment {env} does not say how it resets: metadata['autoreset_mode'] is {mode!r}; "
             "set it to the gymnasium.vector.AutoresetMode that it follows"
         ) from None
+
+
+def read_info(info: Any) -> dict[str, Any]:
+    """Return the infos of a step, which are a dictionary."""
+    if not isinstance(info, dict):
+        raise TypeError(
+            f"the environment's step returned a {type(info).__name__} in the place of its info, which must be a dict"
+        )
+    return info
 
 
 def from_info(
@@ -69,15 +76,83 @@ def with_final(env: VectorEnv, obs: Any, info: dict, resets: np.ndarray) -> Any:
     rows = np.flatnonzero(resets)
     if "final_obs" not in info:
         raise KeyError(f"environment {rows[0]} ended under SAME_STEP autoreset, but infos['final_obs'] is missing")
-    if isinstance(obs, np.ndarray) and isinstance(env.single_observation_space, gym.spaces.Box):
+    if isinstance(obs, np.ndarray) and isinstance(env.single_observation_space, spaces.Box):
         obs = obs.copy()
         for k in rows:
             obs[k] = info["final_obs"][k]
         return obs
-    every = list(iterate(env.observation_space, obs))
+    every, space = list(iterate(env.observation_space, obs)), env.single_observation_space
     for k in rows:
         every[k] = info["final_obs"][k]
-    return stack(env.single_observation_space, every)
+    return concatenate(space, every, create_empty_array(space, len(every)))
+
+
+class BatchOfOne(VectorEnv):
+    """One environment's latest transition in the form of a vector environment's.
+
+    Observations and actions are put in batches only where somebody `stacks` them, to hand them to a callable.
+    """
+
+    def __init__(self, env: gym.Env, stacks: bool):
+        self.num_envs, self._stacks = 1, stacks
+        self.metadata = {**env.metadata, "autoreset_mode": AutoresetMode.DISABLED}
+        self.single_observation_space, self.single_action_space = env.observation_space, env.action_space
+        self.observation_space = gym.vector.utils.batch_space(env.observation_space, 1)
+        self.action_space = gym.vector.utils.batch_space(env.action_space, 1)
+        self.latest: Any = None
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Return the observation of the latest reset."""
+        return self._batch("observation", self.single_observation_space, self.latest[0]), {}
+
+    def read_action(self, action: Any) -> Any:
+        """Return the action of the next step as a batch."""
+        return self._batch("action", self.single_action_space, action)
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Return the latest transition."""
+        obs, reward, terminated, truncated, info = self.latest
+        flags = np.array([terminated]), np.array([truncated])
+        batch = self._batch("observation", self.single_observation_space, obs)
+        return batch, np.array([reward], dtype=np.float64), *flags, self._add_info({}, info, 0)
+
+    def _batch(self, what: str, space: Space, row: Any) -> Any:
+        if not self._stacks:
+            return None
+        try:
+            return concatenate(space, [row], create_empty_array(space, 1))
+        except Exception as error:
+            raise ValueError(f"the {what} {row!r:.200} does not fit its space {space}: {error}") from error
+
+
+def space_with_debt(space: Space) -> Space:
+    """Return the space of one environment's observations with the debt in them.
+
+    A value function that sees the debt can be exact about it; `on_truncation="carry"` needs that, since a bootstrapped
+    value then stands for the debt that is still open.
+
+    >>> space_with_debt(spaces.Box(0.0, 1.0, (3,), np.float32)).shape
+    (4,)
+    """
+    if isinstance(space, spaces.Dict):
+        if KEY in space.spaces:
+            raise ValueError(f"the observation space already has a {KEY!r}: rename it, or use observe_debt=False")
+        return spaces.Dict({**space.spaces, KEY: spaces.Box(-np.inf, np.inf, (1,), np.float32)})
+    if isinstance(space, spaces.Box) and len(space.shape) == 1 and np.issubdtype(space.dtype, np.floating):
+        low, high = np.append(space.low, -np.inf), np.append(space.high, np.inf)
+        return spaces.Box(low.astype(space.dtype), high.astype(space.dtype), dtype=space.dtype.type)
+    raise ValueError(
+        f"the observation space {space} cannot hold the debt: it must be a flat Box of floats or a Dict; "
+        "put the observation in a Dict, or use observe_debt=False"
+    )
+
+
+def with_debt(observation: Any, owed: np.ndarray) -> Any:
+    """Return the observation with the debt: one environment's (`owed` a scalar) or a batch (`owed` (B,))."""
+    column = np.asarray(owed)[..., None]
+    if isinstance(observation, dict):
+        return {**observation, KEY: column.astype(np.float32)}
+    return np.concatenate((observation, column.astype(observation.dtype)), axis=-1)
 
 
 def add_debt_to_final(final: Any, owed: np.ndarray, resets: np.ndarray) -> None:

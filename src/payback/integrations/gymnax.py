@@ -8,12 +8,13 @@
 `step` returns as many values as the environment's own: six as of gymnax 1.0, five (with `done`) before it and behind
 `LegacyStepAPIWrapper`. All that is remembered is in the state: the loans, the bonus, the last observation. `info` gets
 
-    extrinsic r_t,  intrinsic F_t,  shaped F'_t,  owed the debt at the next step,  was_truncated the environment's word,
+    extrinsic r_t,  intrinsic F_t,  shaped F'_t,  owed the debt at the next step
+    truncated: whether the environment truncated the episode, also where the debt was settled
     residual |Σγ^t F'_t| / Σγ^t |F'_t| of the episode that ends at this step, 0 at all others
 
-Nothing can be looked at under `jit`, so that no value raises or warns there: give `info` to `check_episodes` when a
-scan is done. What is wrong with shapes and arguments is said when the function is traced. Put wrappers that measure the
-extrinsic return (LogWrapper) inside, and nothing that scales or clips rewards outside.
+Values cannot be read under `jit`, so none raises or warns there: pass `info` to `check_episodes` after a scan. Wrong
+shapes and arguments raise while the function is traced. Put wrappers that measure the extrinsic return (LogWrapper)
+inside, and nothing that scales or clips rewards outside.
 """
 
 # JAX's array constructors take a dtype and a sharding without types; gymnax's environments are anything.
@@ -26,85 +27,81 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from payback.core.transform import Match, RewardTransform, drop
+import numpy as np
+
+from payback import messages
+from payback.core.transform import Match, RewardTransform
 from payback.integrations.host import host
-from payback.integrations.told import confirm_gamma, refuse_unknown, say_time_limit, say_unconfirmed
+from payback.ledger import TOLERANCE, LedgerState, OnTruncation, make
 
 with host("JAX", "pip install 'payback[gymnax]'"):
     import jax
     import jax.numpy as jnp
 
-    from payback.bonuses.jax.pure import PureBonus
-    from payback.integrations.jax_residual import check_episodes
-    from payback.integrations.jax_step import (
-        CANNOT_HOLD,
-        FINAL,
-        one_per_environment,
-        read_source,
-        refuse_python_memory,
-        six_values,
-        space_with_debt,
-        without_time_limit,
-    )
-    from payback.integrations.residual import Paid, add_step, nothing_paid
+    from payback.bonuses.jax import PureBonus
 
 __all__ = ["ShapeReward", "ShapeVectorReward", "ShapedState", "Source", "check_episodes"]
 
 Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | PureBonus | str
 """(obs, action, next_obs, info) → (B,) in JAX, on batches; a bonus of `payback.bonuses.jax`; or an info key.
 
-`next_obs` is the true one, also at an episode's end, where the environment shows it in `info["final_observation"]`
-(gymnax 1.0 does). Where it does not, the last transition of an episode ends in the next one's first observation, and
-its F is taken as 0: that favours nothing, because the last step's loan is repaid at once.
+`next_obs` is the episode's own last observation where the environment gives it in `info["final_observation"]` (gymnax
+1.0 does). Elsewhere an episode's last transition would end in the next episode's first observation, so its F is taken
+as 0: that changes no preference, because the last step's loan is repaid at once.
 """
+FINAL = "final_observation"
+"""Where gymnax 1.0 shows an episode's last observation, which autoreset replaces by the next episode's first."""
+CANNOT_HOLD = (
+    "these observations cannot hold the debt: they must be vectors of floats; flatten them inside "
+    "(FlattenObservationWrapper), or use observe_debt=False"
+)
 
 
 class ShapedState(NamedTuple):
-    """The environment's state with what the shaping remembers; keep it in the carry of your scan."""
+    """The environment's state with the shaping's memory; keep it in the carry of your scan."""
 
     env_state: Any
     """The wrapped environment's own."""
-    loans: Any
-    """The transform's; `payback.save_state` writes it."""
+    ledger: LedgerState
+    """The debts; `payback.save_state` writes `ledger.loans`."""
     bonus: Any
-    """A `PureBonus`'s, () for others."""
+    """A `PureBonus`'s state, () for other bonuses."""
     obs: Any
-    """The observation that the next step starts from, as the environment gave it."""
-    paid: Paid
+    """The observation before the next step, as the environment gave it."""
 
 
 class ShapeVectorReward:
-    """Add the shaped intrinsic reward to B environments in gymnax's form, which are stepped under `vmap` in here.
+    """Add the shaped intrinsic reward to B environments in gymnax's form, which this wrapper steps under `vmap`.
 
-    F̄ and what a bonus learns are shared by the B environments. `reset` and `step` take B keys, states and actions, and
-    one `params`; `reset` begins everything anew, F̄ and the bonus too, so call it once, as gymnax resets inside `step`.
+    The B environments share F̄ and what a bonus learns. `reset` and `step` take B keys, states and actions, and one
+    `params`. Call `reset` once: it also begins F̄ and the bonus anew, and gymnax resets episodes inside `step`.
 
     `on_truncation="settle"` collects the debt at a time limit and reports the step as terminated; "carry" leaves the
     debt to the bootstrapped value, and needs a six-valued `step`. `observe_debt` adds the debt to a flat observation.
     `event`, a callable or an info key, flags the steps at which `match_when` repays. `learner_gamma`, the learner's own
-    discount, is compared with the transform's; another one is refused.
+    discount, must equal the transform's.
     """
 
     def __init__(
         self,
         env: Any,
-        intrinsic: Source,
+        bonus: Source,
         transform: RewardTransform,
-        on_truncation: str = "settle",
+        *,
+        on_truncation: OnTruncation = "settle",
         observe_debt: bool = False,
         event: Source | None = None,
         learner_gamma: float | None = None,
     ):
-        refuse_unknown(transform, on_truncation)
-        for source in (intrinsic, event):
-            refuse_python_memory(source)
-        self._env = env
-        self._intrinsic, self._event, self._transform = intrinsic, event, transform
-        self._settles, self._observe = on_truncation == "settle", observe_debt
-        self._judged = isinstance(transform, Match)
-        self._gamma = transform.gamma if isinstance(transform, Match) else 1.0
-        self._remembers = not isinstance(intrinsic, str) or callable(event)
-        self._confirmed, self._said = confirm_gamma(transform, learner_gamma), False
+        self._ledger = make(transform, on_truncation)
+        self._confirmed = messages.is_confirmed(transform, learner_gamma)
+        if not isinstance(transform, Match):
+            messages.warn_no_match()
+        for source in (bonus, event):
+            _refuse_python_memory(source)
+        self._env, self._bonus, self._event = env, bonus, event
+        self._observe, self._warned = observe_debt, False
+        self._remembers = not isinstance(bonus, str) or callable(event)
 
     def __getattr__(self, name: str) -> Any:
         if name == "_env":
@@ -114,70 +111,53 @@ class ShapeVectorReward:
     def observation_space(self, params: Any = None) -> Any:
         """Return the environment's space, with the debt in it if it is observed."""
         space = self._env.observation_space(params)
-        return space_with_debt(space) if self._observe else space
+        return _space_with_debt(space) if self._observe else space
 
     @partial(jax.jit, static_argnames=("self",))
     def reset(self, key: jax.Array, params: Any = None) -> tuple[Any, ShapedState]:
-        """Reset all environments, and begin the shaping anew; `key` has one row per environment."""
+        """Reset all environments, F̄ and the bonus; `key` has one row per environment."""
         obs, env_state = jax.vmap(self._env.reset, in_axes=(0, None))(key, params)
-        zeros, source = jnp.zeros(len(key)), self._intrinsic
+        zeros, source = jnp.zeros(len(key)), self._bonus
         # The bonus is drawn with a key that no environment uses.
         bonus = source.init(jax.random.fold_in(key[0], 1), obs) if isinstance(source, PureBonus) else ()
-        state = ShapedState(
-            env_state=env_state,
-            loans=self._transform.init(zeros),
-            bonus=bonus,
-            obs=obs if self._remembers else (),
-            paid=nothing_paid(zeros),
-        )
+        state = ShapedState(env_state, self._ledger.init(zeros), bonus, obs if self._remembers else ())
         return self._show(obs, zeros), state
 
     @partial(jax.jit, static_argnames=("self",))
     def step(self, key: jax.Array, state: ShapedState, action: Any, params: Any = None) -> tuple[Any, ...]:
         """Step all environments; the reward is r_t + F'_t."""
         out = jax.vmap(self._env.step, in_axes=(0, 0, 0, None))(key, state.env_state, action, params)
-        obs, env_state, reward, terminated, truncated, info = six_values(out, self._settles)
-        self._say_once(len(out) == 6)
+        obs, env_state, reward, terminated, truncated, info = _six_values(out, self._ledger.settles)
+        self._warn_once(len(out) == 6)
         ended = terminated | truncated
-        carried = jnp.zeros_like(ended) if self._settles else truncated & ~terminated
         bonus, F, event = self._ask(state, action, obs, info, ended)
-        loans, shaped = self._transform.update(state.loans, F, ended & ~carried, None, event)
-        debt, loans = self._leave(loans, carried, F)
-        paid, residual = add_step(state.paid, shaped, debt, ended, ended & ~carried & self._judged, self._gamma)
-        record = {"extrinsic": reward, "intrinsic": F, "shaped": shaped, "owed": debt}
-        info = {**info, **record, "was_truncated": truncated, "residual": residual}
+        debts, paid = self._ledger.step(state.ledger, F, terminated, truncated, event=event)
+        if self._ledger.settles and "discount" in info:
+            info["discount"] = jnp.where(ended, 0.0, info["discount"])
+        record = {"extrinsic": reward, "intrinsic": F, "shaped": paid.shaped, "owed": paid.owed}
+        info = {**info, **record, "truncated": truncated, "residual": paid.residual}
         if self._observe and FINAL in info:
-            info[FINAL] = self._show(info[FINAL], debt)
-        if self._settles:
-            terminated, truncated = ended, carried
-            info = without_time_limit(info, ended)
-        state = ShapedState(env_state, loans, bonus, obs if self._remembers else (), paid)
-        total = reward + shaped.astype(jnp.result_type(reward.dtype, jnp.float32))
-        ends = (terminated, truncated) if len(out) == 6 else (ended,)
-        return self._show(obs, jnp.where(ended, 0.0, debt)), state, total, *ends, info
+            info[FINAL] = self._show(info[FINAL], paid.owed)
+        total = reward + paid.shaped.astype(jnp.result_type(reward.dtype, jnp.float32))
+        ends = (paid.terminated, paid.truncated) if len(out) == 6 else (ended,)
+        after = ShapedState(env_state, debts, bonus, obs if self._remembers else ())
+        return self._show(obs, debts.owed), after, total, *ends, info
 
     def _ask(
         self, state: ShapedState, action: Any, obs: Any, info: dict[str, Any], ended: jax.Array
     ) -> tuple[Any, jax.Array, jax.Array | None]:
         """Return the bonus's next state, F_t and the events."""
-        source, bonus, like = self._intrinsic, state.bonus, state.paid.total
+        source, bonus, like = self._bonus, state.bonus, state.ledger.owed
         transition = state.obs, action, info.get(FINAL, obs), info
         if isinstance(source, PureBonus):
             bonus, values = source.update(bonus, *transition[:3], ended)
         else:
-            values = read_source(source, *transition)
-        values = one_per_environment("intrinsic reward", values, like)
+            values = _read_source(source, *transition)
+        values = _one_per_environment("intrinsic reward", values, like)
         F = values if FINAL in info or isinstance(source, str) else jnp.where(ended, 0.0, values)
         if self._event is None:
             return bonus, F, None
-        return bonus, F, one_per_environment("event", read_source(self._event, *transition), like) != 0
-
-    def _leave(self, loans: Any, carried: jax.Array, like: jax.Array) -> tuple[jax.Array, Any]:
-        """Return the debts, and the loans without those that are left to the bootstrapped value."""
-        if not isinstance(self._transform, Match):
-            return jnp.zeros_like(like), loans
-        debt = self._transform.owed(loans)
-        return debt, loans if self._settles else drop(self._transform, loans, carried)[0]
+        return bonus, F, _one_per_environment("event", _read_source(self._event, *transition), like) != 0
 
     def _show(self, obs: Any, debt: jax.Array) -> Any:
         """Return the observation as the learner sees it."""
@@ -187,35 +167,44 @@ class ShapeVectorReward:
             raise ValueError(CANNOT_HOLD)
         return jnp.concatenate((obs, debt[:, None].astype(obs.dtype)), axis=-1)
 
-    def _say_once(self, tells_truncation: bool) -> None:
-        """Say at the first trace what other adapters say at the first end, because nothing can warn under `jit`."""
+    def _warn_once(self, shows_truncation: bool) -> None:
+        """Warn at the first trace of what other adapters see at the first end, because nothing warns under `jit`."""
         if not self._confirmed:
             self._confirmed = True
-            say_unconfirmed(self._transform, stacklevel=4)
-        if tells_truncation and self._settles and not self._said:
-            self._said = True
-            say_time_limit(stacklevel=4)
+            messages.warn_unconfirmed(self._ledger.transform)
+        if shows_truncation and self._ledger.settles and not self._warned:
+            self._warned = True
+            messages.warn_time_limit()
 
 
 class ShapeReward:
     """Add the shaped intrinsic reward to one environment: `ShapeVectorReward` for a batch of one.
 
-    Vectorise it with `jax.vmap` as any other: each environment then has an F̄ and a bonus of its own. Callables are
-    called on batches of one; the parameters are those of `ShapeVectorReward`.
+    Vectorise it with `jax.vmap`: each environment then has an F̄ and a bonus of its own. Callables get batches of one;
+    the parameters are those of `ShapeVectorReward`.
     """
 
     def __init__(
         self,
         env: Any,
-        intrinsic: Source,
+        bonus: Source,
         transform: RewardTransform,
-        on_truncation: str = "settle",
+        *,
+        on_truncation: OnTruncation = "settle",
         observe_debt: bool = False,
         event: Source | None = None,
         learner_gamma: float | None = None,
     ):
         self._env = env
-        self._batch = ShapeVectorReward(env, intrinsic, transform, on_truncation, observe_debt, event, learner_gamma)
+        self._batch = ShapeVectorReward(
+            env,
+            bonus,
+            transform,
+            on_truncation=on_truncation,
+            observe_debt=observe_debt,
+            event=event,
+            learner_gamma=learner_gamma,
+        )
 
     def __getattr__(self, name: str) -> Any:
         if name == "_env":
@@ -228,7 +217,7 @@ class ShapeReward:
 
     @partial(jax.jit, static_argnames=("self",))
     def reset(self, key: jax.Array, params: Any = None) -> tuple[Any, ShapedState]:
-        """Reset the environment, and begin the shaping anew."""
+        """Reset the environment, F̄ and the bonus."""
         obs, state = self._batch.reset(key[None], params)
         return _first(obs), state
 
@@ -240,5 +229,86 @@ class ShapeReward:
         return _first(obs), state, *(_first(part) for part in rest)
 
 
+def check_episodes(info: dict[str, Any]) -> int:
+    """Warn if a finished episode's shaped rewards did not cancel; return how many did not.
+
+    `info` is what `step` returned, stacked by a scan or not. Call it outside `jit`, where values can be read. Overflow
+    of float32 counts as well, because its residual is not a number.
+
+    >>> import jax.numpy as jnp
+    >>> check_episodes({"residual": jnp.array([0.0, 3e-7])})
+    0
+    """
+    residual = np.asarray(info["residual"])
+    broken = int(np.count_nonzero(~(residual <= TOLERANCE)))
+    if broken:
+        messages.warn_broken(broken, None, float(np.max(residual)))
+    return broken
+
+
 def _first(part: Any) -> Any:
     return jax.tree.map(lambda x: x[0], part)
+
+
+def _six_values(
+    out: tuple[Any, ...], settles: bool
+) -> tuple[Any, Any, jax.Array, jax.Array, jax.Array, dict[str, Any]]:
+    """Return (obs, state, reward, terminated, truncated, info) of a five- or six-valued step."""
+    if len(out) == 6:
+        obs, state, reward, terminated, truncated, info = out
+    elif len(out) != 5:
+        raise ValueError(f"the environment's step returns {len(out)} values; gymnax's form has five, or six as of 1.0")
+    elif not settles:
+        raise ValueError(
+            "on_truncation='carry' needs an environment whose step returns six values (gymnax 1.0): a learner that is "
+            "given `done` alone cannot bootstrap past a time limit, and the debt would never be paid; use 'settle'"
+        )
+    else:
+        obs, state, reward, terminated, info = out
+        truncated = info.get("truncated", jnp.zeros_like(terminated))
+    terminated, truncated = (jnp.asarray(flags).astype(bool) for flags in (terminated, truncated))
+    return obs, state, jnp.asarray(reward), terminated, truncated, dict(info)
+
+
+def _read_source(source: Any, *transition: Any) -> Any:
+    """Return a callable's answer, or the value of an info key."""
+    if isinstance(source, str):
+        info = transition[-1]
+        if source not in info:
+            raise KeyError(f"info has no {source!r}; the environment gives {', '.join(sorted(map(str, info)))}")
+        return info[source]
+    try:
+        return source(*transition)
+    except jax.errors.TracerArrayConversionError as error:
+        raise TypeError(f"the intrinsic reward must be written with jax.numpy, because it is traced: {error}") from None
+
+
+def _one_per_environment(what: str, values: Any, like: jax.Array) -> jax.Array:
+    """Return (B,) floats; shapes are known while a function is traced, so a wrong one raises."""
+    values = jnp.asarray(values)
+    if values.shape != like.shape:
+        raise ValueError(
+            f"the {what} has shape {values.shape}, not {like.shape}; it is called on batches, and returns one number "
+            "per environment"
+        )
+    return values.astype(like.dtype)
+
+
+def _refuse_python_memory(source: Any) -> None:
+    """Refuse a bonus that remembers in Python objects, which a traced function changes once and never again."""
+    if source is None or isinstance(source, (str, PureBonus)):
+        return
+    if not callable(source) or hasattr(source, "reset"):
+        raise TypeError(
+            f"{type(source).__name__} cannot be traced: give a pure function of (obs, action, next_obs, info), a bonus "
+            "of payback.bonuses.jax, whose memory is kept in the environment's state, or an info key"
+        )
+
+
+def _space_with_debt(space: Any) -> Any:
+    """Return a gymnax Box with one more number, which has no bounds."""
+    shape = tuple(getattr(space, "shape", ()))
+    if len(shape) != 1 or not hasattr(space, "low"):
+        raise ValueError(CANNOT_HOLD)
+    low, high = (jnp.broadcast_to(jnp.asarray(bound), shape) for bound in (space.low, space.high))
+    return type(space)(jnp.append(low, -jnp.inf), jnp.append(high, jnp.inf), (shape[0] + 1,), space.dtype)

@@ -1,9 +1,19 @@
-"""Importing an adapter without its host: one sentence that says which extra to install."""
+"""Between a host and the ledger: import the host, call the bonus, read what both hand in.
+
+Debts are kept in float64 whatever F comes in: a float16 or bfloat16 bonus is taken as the number that it holds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from payback.core.arrays import all_finite
+from payback.core.validate import read_flags
 
 
 @contextmanager
@@ -19,3 +29,92 @@ def host(name: str, install: str) -> Generator[None, None, None]:
         yield
     except ImportError as error:
         raise ImportError(f"this adapter needs {name} ({error}): {install}") from error
+
+
+def ask(bonus: Callable[..., Any], num_envs: int, step: int, *transition: Any) -> Any:
+    """Call the bonus on a batch of transitions; if it raises, say at which step."""
+    try:
+        return bonus(*transition)
+    except Exception as error:
+        which = "environment 0" if num_envs == 1 else f"environments 0 to {num_envs - 1}"
+        raise RuntimeError(
+            f"the intrinsic reward raised {type(error).__name__} at step {step} ({which}): {error}"
+        ) from error
+
+
+def bind_bonus(bonus: Any, observation_space: Any, action_space: Any) -> None:
+    """Pass the spaces of one environment to a ready bonus, so that `ICM()` needs no argument; others have no `bind`."""
+    bind = getattr(bonus, "bind", None)
+    if callable(bind):
+        bind(observation_space, action_space)
+
+
+def read_intrinsic(values: Any, num_envs: int, step: int, valid: np.ndarray | None = None) -> np.ndarray:
+    """Return F as float64 of shape (B,), or say which environment's is wrong, and at which step."""
+    F = values if type(values) is np.ndarray and values.dtype == np.float64 else _as_floats(values, num_envs, step)
+    if F.shape != (num_envs,):
+        raise ValueError(
+            f"the intrinsic reward at step {step} has shape {F.shape}, not ({num_envs},); "
+            f"return one number per environment, for environments 0 to {num_envs - 1}"
+        )
+    if not all_finite(F):
+        bad = ~np.isfinite(F) if valid is None else ~np.isfinite(F) & valid
+        if bad.any():
+            k = int(np.flatnonzero(bad)[0])
+            raise ValueError(
+                f"the intrinsic reward of environment {k} at step {step} is {F[k]}; fix it before it is shaped"
+            )
+    return F
+
+
+def _as_floats(values: Any, num_envs: int, step: int) -> np.ndarray:
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().double()  # because NumPy has no bfloat16
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"the intrinsic reward at step {step} is a {type(values).__name__}, not an array of {num_envs} numbers"
+        ) from None
+
+
+def read_end(what: str, flags: Any, num_envs: int) -> np.ndarray:
+    """Return (B,) booleans; numbers other than 0 and 1 are refused."""
+    if type(flags) is np.ndarray and flags.dtype.char == "?" and flags.shape == (num_envs,):
+        return flags
+    return read_flags("the environment", what, np.asarray(flags), np.zeros(num_envs))
+
+
+def refuse_reward_shape(reward: Any, num_envs: int) -> None:
+    """Refuse rewards that are not (B,): with F′ of shape (B,) a column of them would become a (B, B) matrix."""
+    shape = reward.shape if type(reward) is np.ndarray else np.shape(reward)
+    if shape != (num_envs,):
+        raise ValueError(
+            f"the environment's rewards have shape {shape}, not ({num_envs},), that is one number per "
+            "environment; flatten them before they are shaped"
+        )
+
+
+class BonusPerEnvironment:
+    """The bonus of each environment of a runner that steps its environments one by one, called on batches of one.
+
+    An episodic bonus remembers the episode under way, so each environment gets a copy; others are shared. A bonus that
+    has `reset` is taken for episodic, unless its attribute `episodic` is False: so RND has one predictor for all.
+    """
+
+    def __init__(self, bonus: Any, num_envs: int):
+        self._resets = callable(getattr(bonus, "reset", None))
+        self._bonuses: list[Any] = [bonus] * num_envs
+        if self._resets and getattr(bonus, "episodic", True):
+            fork = getattr(bonus, "fork", None)  # `episodic` shares the networks that it divides
+            self._bonuses[1:] = [fork() if fork else deepcopy(bonus) for _ in range(num_envs - 1)]
+
+    def of(self, env_index: int) -> Any:
+        """Return the bonus of one environment."""
+        return self._bonuses[env_index]
+
+    def reset(self, where: np.ndarray) -> None:
+        """Reset the bonuses of the environments in the (B,) mask, whose episodes are over."""
+        if self._resets:
+            for k in np.flatnonzero(where):
+                self._bonuses[k].reset(np.ones(1, dtype=bool))

@@ -20,13 +20,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from payback.core.chain import chain
 from payback.core.scaling import scale_by_rms
-from payback.core.transform import RewardTransform
+from payback.core.transform import RewardTransform, chain
 from payback.core.validate import read_flags
-from payback.integrations.bonus_values import read_intrinsic
-from payback.integrations.host import host
-from payback.integrations.ledger import Ledger
+from payback.integrations.host import host, read_intrinsic
+from payback.ledger import LedgerState, OnTruncation, make
+from payback.monitor import Monitor
 
 with host("PyTorch, and rllte itself", "pip install 'payback[rllte]' and pip install --no-deps rllte-core==1.0.1"):
     import torch
@@ -48,50 +47,60 @@ class ShapedRollout(NamedTuple):
 
 
 class ShapeRollouts:
-    """Turns rllte's reward module and a transform into shaped rewards for one rollout after another.
+    """Shape the rewards of an rllte module, one rollout after another.
 
     `scale` divides F by its root mean square so far (`scale_by_rms`), in the place of the module's own normalisation.
-    `learner_gamma` is compared with the transform's. `record` names a folder for the log of all steps that
-    `payback audit` reads; `ledger.close()` writes what is left of it. After a reset in mid-episode call
-    `ledger.reset()`.
-    Call `watch` of the module itself where it has one. `ledger` has the debts.
+    `learner_gamma` must equal the transform's. `record` names a folder for the log of all steps that `payback audit`
+    reads; `monitor.close()` writes what is left of it. After a reset in mid-episode call `reset()`. Call `watch` of the
+    module itself where it has one.
     """
 
     def __init__(
         self,
         module: Any,
         transform: RewardTransform,
-        on_truncation: str = "settle",
-        scale: bool = True,
+        *,
+        on_truncation: OnTruncation = "settle",
         learner_gamma: float | None = None,
         record: str | Path | None = None,
+        scale: bool = True,
     ):
         refuse_look_ahead(module)
         module.rwd_norm_type, module.rwd_norm = "none", None
         self.module = module
         scaled = chain(scale_by_rms(), transform) if scale else transform
-        self.ledger = Ledger(scaled, module.n_envs, on_truncation, learner_gamma=learner_gamma, record=record)
-        self.ledger.largest = float(np.finfo(np.float32).max)
+        ledger = make(scaled, on_truncation, trusted=True)
+        self.monitor = Monitor(ledger, learner_gamma=learner_gamma, record=record, pays=np.float32)
+        """Warns, counts and logs."""
+        self.shaping_state: LedgerState = ledger.init(np.zeros(module.n_envs))
+        """What the ledger remembers between two steps."""
+
+    def reset(self, where: np.ndarray | None = None) -> None:
+        """Begin new episodes in the environments `where`, or all, after a reset in mid-episode; debts are dropped."""
+        self.shaping_state = self.monitor.reset(self.shaping_state, where)
 
     def shape(self, samples: dict[str, torch.Tensor], valid: torch.Tensor | None = None) -> ShapedRollout:
         """Reward a rollout and shape it; `valid` (T, B) is False in autoreset rows, which pay and teach nothing."""
         terminated, truncated = (_flags(key, samples[key]) for key in ("terminateds", "truncateds"))
         rows = None if valid is None else _flags("valid", valid)
         t, ended = 0, terminated | truncated
+        ends: list[tuple[np.ndarray, np.ndarray]] = []
         try:
             F = self._intrinsic(samples if rows is None else _without(samples, rows)).detach().cpu().double().numpy()
             shaped = np.empty(F.shape)
             for t in range(len(F)):
                 row = None if rows is None else rows[t]
-                F[t] = read_intrinsic(F[t], self.ledger.num_envs, self.ledger.steps, row)
+                F[t] = read_intrinsic(F[t], F.shape[1], self.monitor.steps, row)
                 F[t] = F[t] if row is None else np.where(row, F[t], 0.0)
-                shaped[t] = self.ledger.step(F[t], terminated[t], truncated[t], row)
+                self.shaping_state, step = self.monitor.step(self.shaping_state, F[t], terminated[t], truncated[t], row)
+                shaped[t] = step.shaped
+                ends.append((step.terminated, step.truncated))
         except Exception:
             # A caller that goes on must not find the debts of episodes that ended in what could not be rewarded.
-            self.ledger.abandon(np.logical_or.reduce(ended[t:], axis=0))
+            self.reset(np.logical_or.reduce(ended[t:], axis=0))
             raise
-        ends = self.ledger.ends(terminated, truncated)
-        return ShapedRollout(*(torch.as_tensor(x) for x in (shaped.astype(np.float32), *ends, F.astype(np.float32))))
+        flags = (np.array(column) for column in zip(*ends, strict=True))
+        return ShapedRollout(*(torch.as_tensor(x) for x in (shaped.astype(np.float32), *flags, F.astype(np.float32))))
 
     def _intrinsic(self, samples: dict[str, torch.Tensor]) -> torch.Tensor:
         module, observations = self.module, samples["observations"]

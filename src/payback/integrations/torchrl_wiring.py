@@ -1,61 +1,158 @@
-"""Playing a finished TorchRL environment, to see whether what comes out is what the shaping paid."""
+"""TorchRL: find the transforms that change what the shaping paid, in training and by playing a finished environment."""
 
 # TorchRL's types are generic or missing, so that what comes from it is unknown to a type checker.
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportMissingTypeStubs=false
 
 from __future__ import annotations
 
+import sys
 import warnings
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
+from payback.core.errors import ShapingWarning
 from payback.integrations.host import host
-from payback.integrations.shaping_warning import ShapingWarning
-from payback.integrations.torchrl_outside import after, names
 from payback.integrations.wiring import STEPS_PER_EPISODE, compare
+from payback.messages import changed_reward, warn
+from payback.monitor import changed, to_numpy
 
 with host("TorchRL", "pip install 'payback[torchrl]'"):
     import torch
+    from tensordict import TensorDictBase
+    from torchrl.envs.transforms import Compose, Transform, TransformedEnv
 
+CHANGING = ("RewardClipping", "RewardScaling", "BinarizeReward", "SignTransform", "VecNorm", "VecNormV2")
+"""TorchRL's transforms that change the values of their keys, by the names of their classes."""
 KEYS = ("reward", "terminated", "truncated", "extrinsic_reward", "shaped_reward", "debt", "was_truncated")
-KEPT = ("steps", "confirmed", "_said", "outside")
+
+
+class RewardTamperCheck:
+    """Remember what one step paid, and compare it one step later with what the learner reads.
+
+    The transforms after the shaping write into the same tensordict, which is what the learner reads.
+    """
+
+    def __init__(self) -> None:
+        self.warned = False
+        self._given: tuple[TensorDictBase, torch.Tensor, torch.Tensor, torch.Tensor] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"warned": self.warned, "_given": None}
+
+    def paid(
+        self, next_tensordict: TensorDictBase, extrinsic: torch.Tensor, shaped: torch.Tensor, total: torch.Tensor
+    ) -> None:
+        """Remember r_t, F′_t and their sum, as it stands in the tensordict."""
+        self._given = None if self.warned else (next_tensordict, extrinsic, shaped, total)
+
+    def look(self, shaping: Transform) -> None:
+        """Warn once if the reward of the last step is not what was paid."""
+        if self._given is None:
+            return
+        tensordict, extrinsic, shaped, total = self._given
+        self._given, seen = None, tensordict.get("reward")
+        if seen is total:
+            return
+        given, r, F = (to_numpy(x).reshape(-1) for x in (seen, extrinsic, shaped))
+        k = changed(given, r, F)
+        if k is not None:
+            self.warned = True
+            culprit = f"a transform after ShapeReward ({names(after(shaping))})"
+            warn(changed_reward(float(r[k] + F[k]), float(given[k]), k, culprit, "put it before ShapeReward"))
+
+
+def after(shaping: Transform) -> list[Transform]:
+    """Return the transforms that come after the shaping, as far as the environment shows them."""
+    found: list[Transform] = []
+    inner: Any = shaping
+    while True:
+        reference = inner.__dict__.get("_container")
+        container = None if reference is None else reference()
+        if not isinstance(container, Compose):
+            return found
+        members: list[Any] = list(container.transforms)
+        found += members[[member is inner for member in members].index(True) + 1 :]
+        inner = container
+
+
+def refuse_stacked(shaping: Transform, gamma: float) -> None:
+    """Refuse another shaping after this one, because both would keep their debts under the same keys."""
+    for transform in after(shaping):
+        if type(transform) is type(shaping):
+            monitor: Any = transform.monitor
+            other = getattr(monitor.ledger.transform, "gamma", None)
+            raise ValueError(
+                f"there are two ShapeReward (gamma {gamma}, then {other}) in one environment, which would keep their "
+                "debts under the same keys; add the bonuses up and shape them once"
+            )
+
+
+def warn_outer_transforms(shaping: Transform) -> None:
+    """Warn of transforms that change rewards around a vector (SerialEnv) of shaped environments.
+
+    The vector copies what its environments pay, so `RewardTamperCheck` cannot follow it. But while the shaping takes a
+    step, the environments around it are on the call stack, if they are in the same process.
+    """
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        env = frame.f_locals.get("self") if frame.f_code.co_name == "_step" else None
+        frame = frame.f_back
+        if not isinstance(env, TransformedEnv) or _holds(env, shaping):
+            continue
+        parts: list[Any] = list(env.transform.modules())
+        changing = [part for part in parts if type(part).__name__ in CHANGING and "reward" in part.in_keys]
+        if changing:
+            warn(
+                f"{names(changing)} around a vector of shaped environments changes the rewards that they paid: loans "
+                "and repayments no longer cancel; put it before ShapeReward"
+            )
+            return
+
+
+def _holds(env: Any, shaping: Transform) -> bool:
+    """Return whether the shaping is in this environment, or in one that it wraps without a vector between them."""
+    while isinstance(env, TransformedEnv):
+        if any(part is shaping for part in env.transform.modules()):
+            return True
+        env = env.base_env
+    return False
+
+
+def names(transforms: list[Transform]) -> str:
+    """Return the names of the transforms' classes, for a message."""
+    return ", ".join(type(transform).__name__ for transform in transforms) or "outside its TransformedEnv"
 
 
 def check_wiring(env: Any, episodes: int = 20) -> int:
     """Play `episodes` with random actions, and compare the reward that comes out with r_t + F′_t as it was paid.
 
-    Takes the finished TransformedEnv. Raises LawBroken where a transform after ShapeReward changes the reward
+    Takes the finished TransformedEnv. Raises InvarianceError where a transform after ShapeReward changes the reward
     (clipping, VecNorm, a frame skip) or ends episodes behind its back (StepCounter). Returns their number. The
     environment is reset afterwards, without debts, and F̄ put back; what the bonus learned stays. Nothing of it is
     recorded.
     """
     shaping = _find(env)
+    monitor = shaping.monitor
     buffers = {name: buffer.clone() for name, buffer in shaping.named_buffers()}
-    before = {name: deepcopy(vars(shaping)[name]) for name in KEPT}
-    followed, record, length = shaping.followed, shaping.record, shaping._length
-    # Watch and log do not see what is played, so that nothing of them need be copied: an open log cannot be.
-    shaping.followed = shaping.record = None
+    counts, tampering = dict(vars(monitor)), vars(shaping.tampering).copy()
+    monitor.log = None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ShapingWarning)
             finished = _play(env, shaping, episodes)
             env.reset()
     finally:
-        vars(shaping).update(before)
+        vars(monitor).update(counts)
+        vars(shaping.tampering).update(tampering, _given=None)
         for name, buffer in shaping.named_buffers():
             buffer.copy_(buffers[name])
-        shaping.followed, shaping.record = followed, record
-        if followed is not None:
-            followed.restart(torch.ones_like(length, dtype=torch.bool), length)
-        shaping._open, shaping._length = None, torch.zeros_like(length)
+        if monitor.log is not None and shaping._open is not None:
+            monitor.log.restart(np.ones(len(shaping._open), dtype=bool))
+        shaping._open = None
     if not finished:
-        warnings.warn(
-            "no episode ended under random actions, so that check_wiring has seen no settlement",
-            ShapingWarning,
-            stacklevel=2,
-        )
+        warn("no episode ended under random actions, so check_wiring has seen no settlement")
     return finished
 
 
@@ -64,7 +161,7 @@ def _find(env: Any) -> Any:
     while env is not None:
         transform = getattr(env, "transform", None)
         members = list(getattr(transform, "transforms", [transform]))
-        found = [member for member in members if hasattr(member, "shaping") and hasattr(member, "settles")]
+        found = [member for member in members if hasattr(member, "tampering") and hasattr(member, "monitor")]
         if found:
             return found[-1]
         env = getattr(env, "base_env", None)
@@ -81,7 +178,7 @@ def _play(env: Any, shaping: Any, episodes: int) -> int:
         rows = [_rows(rollout[key], len(rollout.batch_size)) for key in KEYS]
         for t in range(length):
             row = [column[t] for column in rows]
-            compare(row, steps + t, shaping.settles, outside)
+            compare(row, steps + t, shaping.monitor.ledger.settles, outside)
             finished += int(np.count_nonzero(row[1].astype(bool) | row[2].astype(bool)))
         steps, length = steps + length, 2 * length
     return finished

@@ -1,4 +1,4 @@
-"""Playing a finished stack of Gymnasium wrappers, to see whether what comes out is what the shaping paid."""
+"""Check how a Gymnasium environment is wired: play the finished stack, find stacked shapings and missing resets."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # Gymnasium's environments are generic in types that nobody fills in.
@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from copy import deepcopy
 from itertools import takewhile
 from typing import Any
 
 import numpy as np
 
-from payback.core.errors import LawBroken
-from payback.integrations.ledger import Ledger, ShapingWarning
-from payback.integrations.watch import ROUNDING
+from payback.core.errors import InvarianceError, ShapingWarning
+from payback.messages import warn
+from payback.monitor import Monitor, changed
 
 STEPS_PER_EPISODE = 10_000
 """Random actions may never end an episode: after so many steps for each asked for, the check stops."""
@@ -25,10 +24,10 @@ def check_wiring(env: Any, episodes: int = 20) -> int:
     """Play `episodes` with random actions, and compare the outermost reward with r_t + F′_t as the shaping paid it.
 
     Takes the finished stack, single or vector, with all that is wrapped around `ShapeReward` or `ShapeVectorReward`.
-    Raises LawBroken where a wrapper outside changes the reward (clipping, NormalizeReward, a frame skip that adds
-    rewards) or ends episodes behind the shaping's back (a time limit outside), and warns of what may break the law:
-    two stacked shapings, a reward wrapper outside that happened to change nothing. Returns the number of episodes.
-    The environment is reset afterwards, without debts, and F̄ put back; what the bonus learned stays.
+    Raises InvarianceError where a wrapper outside changes the reward (clipping, NormalizeReward, a frame skip that adds
+    rewards) or ends episodes behind the shaping's back (a time limit outside), and warns of two stacked shapings and of
+    a reward wrapper outside that happened to change nothing. Returns the number of episodes. The environment is reset
+    afterwards, without debts, and F̄ restored; what the bonus learned stays. Nothing of it is recorded.
 
     >>> import gymnasium, payback
     >>> from payback.integrations.gymnasium import ShapeReward
@@ -37,28 +36,33 @@ def check_wiring(env: Any, episodes: int = 20) -> int:
     3
     >>> check_wiring(gymnasium.wrappers.TransformReward(env, lambda r: min(r, 1.0)))
     Traceback (most recent call last):
-    payback.LawBroken: ...
+    payback.InvarianceError: ...
     """
     shapings, outside = _walk(env)
-    before = [{**vars(ledger), "watch": deepcopy(ledger.watch)} for ledger in shapings]
+    before = [(shaping, dict(vars(shaping.monitor)), shaping.shaping_state) for shaping in shapings]
+    for shaping in shapings:
+        shaping.monitor.log = None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ShapingWarning)
-            finished = _play(env, episodes, shapings[0], outside)
+            finished = _play(env, episodes, shapings[0].monitor.ledger.settles, outside)
             env.reset()
     finally:
-        for ledger, saved in zip(shapings, before, strict=True):
-            vars(ledger).update(saved)
-            ledger.forget(np.ones(ledger.num_envs, dtype=bool))
+        for shaping, counts, state in before:
+            everywhere = np.ones(len(state.owed), dtype=bool)
+            vars(shaping.monitor).update(counts)
+            shaping.shaping_state, _ = shaping.monitor.ledger.reset(state, everywhere)
+            if shaping.monitor.log is not None:
+                shaping.monitor.log.restart(everywhere)
     _warn_of(shapings, outside, finished)
     return finished
 
 
-def say_stacked(env: Any, gamma: float | None) -> None:
-    """Warn of a shaping inside the one that is being built around `env`; its γ is compared where both are known."""
-    inner = next((ledger for _, ledger in _layers(env) if ledger is not None), None)
+def warn_stacked(env: Any, gamma: float | None) -> None:
+    """Warn of a shaping inside the one that is being built around `env`, with the γ of both."""
+    inner = next((layer for layer in _layers(env) if _shapes(layer)), None)
     if inner is not None:
-        _warn(_stacked(2, f"{gamma}, {getattr(inner.transform, 'gamma', None)}"))
+        warn(_stacked(2, f"{gamma}, {_gamma(inner)}"))
 
 
 def _stacked(count: int, gammas: str) -> str:
@@ -68,27 +72,34 @@ def _stacked(count: int, gammas: str) -> str:
     )
 
 
-def _layers(env: Any) -> Iterator[tuple[Any, Ledger | None]]:
-    """Yield each wrapper, and the environment within, with its ledger if it is a shaping; the outermost first."""
+def _layers(env: Any) -> Iterator[Any]:
+    """Yield each wrapper, and the environment within, the outermost first."""
     while env is not None:
-        ledger = vars(env).get("ledger")
-        yield env, ledger if isinstance(ledger, Ledger) else None
+        yield env
         env = vars(env).get("env")
 
 
-def _walk(env: Any) -> tuple[list[Ledger], list[Any]]:
-    """Return the ledgers of all shapings, the outermost first, and the wrappers outside the first."""
+def _shapes(layer: Any) -> bool:
+    return isinstance(vars(layer).get("monitor"), Monitor)
+
+
+def _gamma(shaping: Any) -> float | None:
+    return getattr(shaping.monitor.ledger.transform, "gamma", None)
+
+
+def _walk(env: Any) -> tuple[list[Any], list[Any]]:
+    """Return all shapings, the outermost first, and the wrappers outside the first."""
     layers = list(_layers(env))
-    ledgers = [ledger for _, ledger in layers if ledger is not None]
-    outside = [layer for layer, _ in takewhile(lambda pair: pair[1] is None, layers)]
-    if not ledgers:
+    shapings = [layer for layer in layers if _shapes(layer)]
+    outside = list(takewhile(lambda layer: not _shapes(layer), layers))
+    if not shapings:
         raise ValueError(
             "check_wiring found no ShapeReward or ShapeVectorReward among the wrappers; give it the finished stack"
         )
-    return ledgers, outside
+    return shapings, outside
 
 
-def _play(env: Any, episodes: int, ledger: Ledger, outside: list[Any]) -> int:
+def _play(env: Any, episodes: int, settles: bool, outside: list[Any]) -> int:
     vector = hasattr(env, "num_envs")
     env.reset(seed=0)
     env.action_space.seed(0)
@@ -97,9 +108,11 @@ def _play(env: Any, episodes: int, ledger: Ledger, outside: list[Any]) -> int:
         _, reward, terminated, truncated, info = env.step(env.action_space.sample())
         columns = [info.get(key) for key in ("extrinsic", "shaped", "owed", "truncated")]
         if any(column is None for column in columns):
-            raise LawBroken(f"a wrapper outside the shaping drops its info: {_names(outside)}", law="wiring", step=step)
+            raise InvarianceError(
+                f"a wrapper outside the shaping drops its info: {_names(outside)}", violated="wiring", step=step
+            )
         row = [np.atleast_1d(np.asarray(x)) for x in (reward, terminated, truncated, *columns)]
-        compare(row, step, ledger.settles, _names(outside))
+        compare(row, step, settles, _names(outside))
         ended = row[1].astype(bool) | row[2].astype(bool)
         finished += int(np.count_nonzero(ended))
         if finished >= episodes:
@@ -115,51 +128,80 @@ def _play(env: Any, episodes: int, ledger: Ledger, outside: list[Any]) -> int:
 def compare(row: list[np.ndarray], step: int, settles: bool, outside: str) -> None:
     """Raise where the reward is not r_t + F′_t, or an episode ended that the shaping goes on with."""
     reward, terminated, truncated, extrinsic, shaped, owed, seen_cut = row
-    paid = extrinsic + shaped
-    wrong = np.abs(reward - paid) > ROUNDING * (np.abs(extrinsic) + np.abs(shaped)) + 1e-12
-    if wrong.any():
-        k = int(np.flatnonzero(wrong)[0])
-        raise LawBroken(
-            f"at step {step} the shaping paid {paid[k]:.6g} to environment {k}, but {reward[k]:.6g} came out of "
+    k = changed(reward, extrinsic, shaped)
+    if k is not None:
+        paid = float(extrinsic[k] + shaped[k])
+        raise InvarianceError(
+            f"at step {step} the shaping paid {paid:.6g} to environment {k}, but {reward[k]:.6g} came out of "
             f"{outside}: loans and repayments no longer cancel. Clip, normalise and add up rewards (frame "
             "skip) inside the shaping, or scale the bonus before its match",
-            law="wiring",
+            violated="wiring",
             step=step,
             paid=float(reward[k]),
-            owed=float(paid[k]),
+            owed=paid,
         )
     ended = terminated.astype(bool) | truncated.astype(bool)
     carried = np.zeros_like(ended) if settles else seen_cut.astype(bool)
     open_ = ended & (owed != 0) & ~carried
     if open_.any():
         k = int(np.flatnonzero(open_)[0])
-        raise LawBroken(
+        raise InvarianceError(
             f"at step {step} environment {k} ended with a debt of {owed[k]:.6g} that the shaping did not settle, "
             f"because it was ended outside the shaping, by {outside}; put the time limit inside",
-            law="wiring",
+            violated="wiring",
             step=step,
             owed=float(owed[k]),
         )
 
 
-def _warn_of(shapings: list[Ledger], outside: list[Any], finished: int) -> None:
-    """Warn of what may break the law although these episodes kept it."""
+def _warn_of(shapings: list[Any], outside: list[Any], finished: int) -> None:
+    """Warn of what may break policy invariance although these episodes kept it."""
     if len(shapings) > 1:
-        gammas = ", ".join(str(getattr(ledger.transform, "gamma", None)) for ledger in shapings)
-        _warn(_stacked(len(shapings), gammas))
+        warn(_stacked(len(shapings), ", ".join(str(_gamma(shaping)) for shaping in shapings)))
     changing = [layer for layer in outside if hasattr(layer, "reward") or "Reward" in type(layer).__name__]
     if changing:
-        _warn(
+        warn(
             f"{_names(changing)} outside the shaping can change rewards, although it did not in {finished} episodes; "
             "put it inside"
         )
     if not finished:
-        _warn("no episode ended under random actions, so that check_wiring has seen no settlement")
-
-
-def _warn(words: str) -> None:
-    warnings.warn(words, ShapingWarning, stacklevel=4)
+        warn("no episode ended under random actions, so that check_wiring has seen no settlement")
 
 
 def _names(layers: list[Any]) -> str:
     return ", ".join(type(layer).__name__ for layer in layers) or "the shaping itself"
+
+
+class MissingResetCheck:
+    """Warn once that an environment was stepped after an episode's end without a reset.
+
+    For environments that do not reset themselves (Gymnasium's DISABLED, and single ones): a step after the end is then
+    an autoreset row of something inside that resets by itself, which the shaping takes for a transition.
+
+    >>> missing = MissingResetCheck()
+    >>> missing.step(np.array([True]), 1)
+    >>> missing.reset(None)
+    >>> missing.step(None, 2)
+    """
+
+    def __init__(self) -> None:
+        self._over: np.ndarray | None = None
+        self._warned = False
+
+    def reset(self, mask: np.ndarray | None) -> None:
+        """Take note of a reset of all environments, or those of the (B,) mask."""
+        self._over = None if mask is None or self._over is None else self._over & ~mask
+
+    def step(self, ended: np.ndarray | None, steps: int) -> None:
+        """Take note of a step and of the episodes that ended with it; warn of environments that were over before."""
+        over, self._over = self._over, ended
+        if over is None or self._warned or not np.count_nonzero(over):
+            return
+        self._warned = True
+        warn(
+            f"environment {int(np.flatnonzero(over)[0])} was stepped after its episode had ended (step {steps}), "
+            "without a reset. If something inside the shaping resets by itself (gymnasium.wrappers.Autoreset, an "
+            "environment of your own), its reset row earned a bonus that later steps repay, although the learner "
+            "drops that row: put Autoreset outside the shaping, or set metadata['autoreset_mode'] of the vector "
+            "environment"
+        )

@@ -1,8 +1,8 @@
-"""One engine for claims: a sentence, the evidence it needs, the rule that decides it, and the verdict.
+"""One engine for claims: a statement, the evidence it needs, the rule that decides it, and the verdict.
 
-claim       Claim, what is stored and printed                 verdicts    from an interval to a verdict
-sentence    Sentence, and Claims: all of one experiment       wording     figures over seeds in words
-evidence    Evidence: results by cell; Measure                rules       rules for any experiment
-figures     what was measured of each cell                    power       how many seeds would decide a sentence
-comparison  two sets of seeds beside each other
+claim      DecidedClaim, what is stored and printed; from intervals to verdicts
+evidence   Evidence: results by cell; Measure, and the figures of each cell
+rules      rules for any experiment, and how they combine
+decide     Claim, and Claims: all of one experiment, decided; how many seeds would decide one
+wording    figures over seeds in words
 """

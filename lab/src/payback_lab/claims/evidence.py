@@ -1,14 +1,18 @@
-"""The evidence for a sentence: the results of each cell, one per seed, and the measures that are read off them."""
+"""The evidence for a claim: the results of each cell, one per seed, and the measures that are read off them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from payback_lab.running.plan import Result, Run
+from payback_lab.claims.claim import Figure
+from payback_lab.runs import Result, Run
+from payback_lab.statistics import bootstrap_interval
 
 Cell = tuple[str, str]
 """Setting ("" in an experiment without settings) and scheme."""
+DIGITS = 5
+"""Significant digits that are kept."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +22,7 @@ class Evidence:
     cells: Mapping[Cell, tuple[Result, ...]]
     """Cell → results, one per seed."""
     title: Callable[[str], str] = str
-    """How a setting is written in a sentence; "" for none."""
+    """How a setting is written in words; "" for none."""
 
     def values(self, cell: Cell, measure: "Measure") -> np.ndarray:
         """Return a measure of every seed, (seeds,)."""
@@ -92,3 +96,27 @@ def gather(
             for setting in settings_of(run.setting or ""):
                 found.setdefault((setting, run.scheme), {})[run.seed] = result
     return Evidence({cell: tuple(seeds[k] for k in sorted(seeds)) for cell, seeds in found.items()}, title)
+
+
+def figures_of(evidence: Evidence, measures: Sequence[Measure], cells: Sequence[Cell]) -> tuple[Figure, ...]:
+    """Measure each cell; what is not a number in some seed is left out, because it has no mean."""
+    found = []
+    for measure in measures:
+        for cell in dict.fromkeys(cells):
+            values = evidence.values(cell, measure)
+            if np.isfinite(values).all():
+                found.append(_figure(evidence, measure, cell, values))
+    return tuple(found)
+
+
+def _figure(evidence: Evidence, measure: Measure, cell: Cell, values: np.ndarray) -> Figure:
+    setting, scheme = cell
+    runs = evidence.cells[cell]
+    mean, low, high = (_short(float(x)) for x in (values.mean(), *bootstrap_interval(values)))
+    never = sum(measure.never(run) for run in runs)
+    title = evidence.title(setting) if setting else ""
+    return Figure(measure.label or measure.title, title, scheme, mean, low, high, len(runs), never, measure.paper(cell))
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")

@@ -5,16 +5,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from payback_lab.claims.claim import Figure, Verdict
-from payback_lab.claims.comparison import improvement, interval_of_ratio, welch
 from payback_lab.claims.evidence import Cell, Evidence, Measure
-from payback_lab.statistics import bootstrap_interval
+from payback_lab.statistics import bootstrap_interval, improvement, interval_of_ratio, welch
 
 Pairs = Mapping[tuple[Cell, Cell], Verdict]
 """Whether the one is lower than the other."""
 
 
-def said(evidence: Evidence, measure: Measure, cells: Sequence[Cell]) -> str:
-    """Say the mean of each cell with its interval, and how many seeds did not get there."""
+def format_cells(evidence: Evidence, measure: Measure, cells: Sequence[Cell]) -> str:
+    """Write the mean of each cell with its interval, and how many seeds did not get there."""
     shown: dict[str, list[str]] = {}
     for setting, scheme in dict.fromkeys(cells):
         text = f"{scheme} {_one(evidence, measure, (setting, scheme))}"
@@ -23,10 +22,10 @@ def said(evidence: Evidence, measure: Measure, cells: Sequence[Cell]) -> str:
     return f"{measure.title}: {'; '.join(parts)}" if measure.title else "; ".join(parts)
 
 
-def figure_said(figure: Figure) -> str:
-    """Say a stored figure as `said` says what was measured.
+def format_figure(figure: Figure) -> str:
+    """Write a stored figure as `format_cells` writes what was measured.
 
-    >>> figure_said(Figure("converged", "", "im", 3982.2, 3900.1, 4100.0, 10, never=2))
+    >>> format_figure(Figure("converged", "", "im", 3982.2, 3900.1, 4100.0, 10, never=2))
     '3,982 [3,900, 4,100] (2 of 10 never)'
     """
     value = _spread((figure.mean, figure.low, figure.high), figure.mean) if figure.seeds > 1 else _short(figure.mean)
@@ -41,7 +40,7 @@ def _one(evidence: Evidence, measure: Measure, cell: Cell) -> str:
 
 
 def with_interval(values: np.ndarray, digits: int | None = None) -> str:
-    """Say a mean over seeds and its 95 % interval, which one seed does not have.
+    """Write a mean over seeds and its 95 % interval, which one seed does not have.
 
     >>> with_interval(np.array([88.0, 88.0])), with_interval(np.array([88.0, 88.0]), digits=1)
     ('88 [88, 88]', '88.0 [88.0, 88.0]')
@@ -67,15 +66,15 @@ def _short(number: float, size: float | None = None) -> str:
 
 
 def ratio_with_interval(one: np.ndarray, other: np.ndarray) -> str:
-    """Say how many times the other's mean one's is."""
+    """Write one mean as a multiple of another, with its interval."""
     low, high = interval_of_ratio(one, other)
     return f"{one.mean() / other.mean():.2f} × [{low:.2f}, {high:.2f}]"
 
 
 def significance(evidence: Evidence, measure: Measure, pairs: Pairs) -> str:
-    """Say the test's p and the probability of improvement P of one cell over another, for pairs of them.
+    """Write the test's p and the probability of improvement P of one cell over another, for pairs of them.
 
-    Of more than three pairs, those that hold are told together, by their largest p and least P.
+    Of more than three pairs, those that hold are listed together, by their largest p and least P.
     """
     figures = {}
     for one, other in pairs:
@@ -95,12 +94,12 @@ def _names(evidence: Evidence, one: Cell, other: Cell) -> str:
 
 
 def _p_and_P(p: float, probability: float) -> str:  # noqa: N802 - p and P are two figures
-    shown = "" if np.isnan(p) else f"{said_p(p)}, "
+    shown = "" if np.isnan(p) else f"{format_p(p)}, "
     return f"{shown}P {probability:.2f}"
 
 
 def least_to_most(counts: Sequence[int]) -> str:
-    """Say the least and the most of some numbers, once if they are the same.
+    """Write the least and the most of some numbers, once if they are the same.
 
     >>> least_to_most([4, 3, 5]), least_to_most([3, 3])
     ('3 to 5', '3')
@@ -109,10 +108,10 @@ def least_to_most(counts: Sequence[int]) -> str:
     return f"{least}" if least == most else f"{least} to {most}"
 
 
-def said_p(p: float) -> str:
-    """Say a p.
+def format_p(p: float) -> str:
+    """Write a p.
 
-    >>> said_p(0.0432), said_p(1e-9)
+    >>> format_p(0.0432), format_p(1e-9)
     ('p 0.043', 'p < 0.001')
     """
     return f"p {p:.3f}" if p >= 0.001 else "p < 0.001"

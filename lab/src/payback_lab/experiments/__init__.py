@@ -7,14 +7,17 @@ from payback_lab.user_error import UserError
 
 MODULES = {
     "cliff": "payback_lab.experiments.cliff.experiment",
-    "long-cliff": "payback_lab.experiments.long_cliff.experiment",
+    "long-cliff": "payback_lab.experiments.long_cliff",
     "doorkey": "payback_lab.experiments.doorkey.experiment",
-    "reach": "payback_lab.experiments.reach.experiment",
+    "reach": "payback_lab.experiments.reach",
     "delay": "payback_lab.experiments.delay.experiment",
-    "center": "payback_lab.experiments.center.experiment",
-    "center-cliff": "payback_lab.experiments.center_cliff.experiment",
+    "center": "payback_lab.experiments.center",
+    "center-cliff": "payback_lab.experiments.center_cliff",
     "curiosity": "payback_lab.experiments.curiosity.experiment",
     "arena": "payback_lab.experiments.arena.experiment",
+    "safe-range": "payback_lab.experiments.studies.safe_range",
+    "depth": "payback_lab.experiments.studies.depth",
+    "learned": "payback_lab.experiments.studies.learned",
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from payback_lab import records
 from payback_lab.learners.checkpoint import load_checkpoint, save_checkpoint
-from payback_lab.running.plan import Run, checkpoint_of
+from payback_lab.runs import Run, checkpoint_of
 from payback_lab.user_error import UserError, writing_to
 
 CHECKPOINT = 60.0
@@ -56,9 +56,9 @@ def train_to_end(
 
 
 def about_run(run: Run, learner_version: int) -> dict[str, Any]:
-    """Say what a checkpoint is of, in plain values: every choice, so that none can be changed half-way."""
-    told = records.identity(run, learner_version)
-    return {**told.pop("config"), **told}
+    """Describe what a checkpoint is of, in plain values: every choice, so that none can be changed half-way."""
+    fields = records.identity(run, learner_version)
+    return {**fields.pop("config"), **fields}
 
 
 def keep_compiled(out: Path | None) -> None:

@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from payback.core.arrays import Array
 from payback.mdp import MDP, History, Shaping, Solution, ended, matched, seen_history, solve
-from payback_lab.prior_work.critics import approach_preference, keep_preference
+from payback_lab.learners.arena.preference import approach_preference, keep_preference
 from payback_lab.prior_work.problems import Problem
 
 Build = Callable[[Problem, float, Solution], Shaping]
@@ -247,3 +248,20 @@ METHODS = (
     Method("Chen 2022 (EIPO), α = ½", "bonus", weighted(eipo(0.5)), "its constraint is met",
            weighted(eipo(CONSTRAINED)), bonus_weight=eipo(0.5), conditioned_weight=eipo(CONSTRAINED), narrows=True),
 )  # fmt: skip
+
+
+def bias_choice(q: Array, phi: Array, xi: float) -> Array:
+    """Score actions by the environment's own values and by advice that fades out (PIES, Behboudian et al. 2022).
+
+        act by argmax_a Q(s,a) − ξΦ(s,a),   ξ → 0
+
+    Q is learned from the environment's reward alone; −Φ is the value of the advice. The optimal policies are preserved
+    only at ξ = 0, where nothing is left of the advice.
+
+    >>> import numpy as np
+    >>> bias_choice(np.array([1.0, 0.9]), np.array([0.0, -1.0]), xi=0.5)
+    array([1. , 1.4])
+    """
+    if xi < 0:
+        raise ValueError(f"xi must not be negative, got {xi!r}; it fades to 0")
+    return q - xi * phi

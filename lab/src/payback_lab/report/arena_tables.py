@@ -1,62 +1,82 @@
-"""The tables of the arena's page: which α, which tasks, every task, every pair of methods, the limit, and RND."""
+"""The tables and figures of docs/results/arena.md, from the committed summary of the arena."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from payback_lab.experiments.arena.chosen import ALPHAS, CANDIDATES, FIRST, chosen_tasks, tuning_shares
-from payback_lab.experiments.arena.config import METHODS
+from payback_lab.experiments.arena.chosen import ALPHAS, FIRST, chosen_tasks, tuning_shares
+from payback_lab.experiments.arena.config import ADDED, METHODS
 from payback_lab.experiments.arena.fewest import FEWEST, LIMITS
 from payback_lab.experiments.arena.finished import SEEDS, Figures
 from payback_lab.experiments.arena.measures import is_solved, over_fewest, scores, shares, solved_steps
-from payback_lab.experiments.arena.results import StudyResults
+from payback_lab.experiments.arena.results import StudyResults, study_results
 from payback_lab.experiments.arena.study import DELAYS, RND_METHODS, SWEPT, SWEPT_LIMITS
 from payback_lab.over_tasks import false_alarms
+from payback_lab.report.charts import arena as charts
 from payback_lab.report.charts.arena import name_of
+from payback_lab.report.charts.style import as_svg
 from payback_lab.report.markdown import rows
+from payback_lab.report.store import committed
 from payback_lab.statistics import mean_estimate
 
 MEASURED = (
     "seeds",
     "episodes solved",
     "task solved",
-    "solved in training from, M steps",
-    "length over the fewest",
+    "solved from, M steps",
+    "length relative to the shortest path",
     "score",
 )
 CONSTRAINED = ("eipo", "hepo")
-NONE_YET = "No run of this part is in it yet."
-EXPLAINED = (
-    ("no bonus, raw bonus", "leaves F out; adds F"),
-    ("PIES, our reading of Behboudian 2022", "adds F with a weight that falls to 0 during training"),
-    ("phased-in repayment, ours", "goes over from the raw bonus to GRM with D = 30 during training"),
-    ("PBIM, GRM (Forbes 2024)", "lends F, which is repaid at the last step, or D steps later"),
-    ("ADOPS (Forbes 2025)", "changes F only where it would change which action is preferred, judged by two critics"),
-    ("ADOPES (Forbes 2025)", "goes over from the raw bonus to ADOPS during training"),
-    ("EIPO (Chen 2022)", "a policy for reward and F must be as good at the task as a second one for the reward alone"),
-    ("HEPO (Lee 2024)", "a policy for reward and F must be as good at the task as a second one for F alone"),
-)
+NONE_YET = "No run of this part has been made yet."
+FIGURES: dict[str, Callable[[StudyResults], dict[str, Any]]] = {
+    "arena-found": charts.found_figure,
+    "arena-overall": charts.overall_figure,
+    "arena-profiles": charts.profile_figure,
+    "arena-improvement": charts.improvement_figure,
+    "arena-length": charts.length_figure,
+    "arena-limit": charts.limit_figure,
+    "arena-rnd": charts.rnd_figure,
+}
+"""The figures of the page, by name."""
 
 
-def explained() -> str:
-    """Say in a line each what the methods do with the bonus."""
-    return rows(("method", "what it does with the bonus F"), EXPLAINED)
+def results_in(summaries: Path) -> StudyResults:
+    """Return the committed runs of the arena."""
+    return study_results(run for group in committed(summaries, "arena")["groups"] for run in group["runs"])
+
+
+def figures(results: StudyResults) -> dict[str, str]:
+    """Draw the figures as SVG, by name."""
+    return {name: as_svg(draw(results)) for name, draw in FIGURES.items()}
+
+
+def overall_table(results: StudyResults) -> str:
+    """Write every method's interquartile mean score over the compared tasks, and how many of them it solves."""
+    lines = [
+        (
+            name_of(method),
+            format_alpha(results, method),
+            score.format(".2f"),
+            f"{sum(is_solved(results.runs(task, method)) for task in results.compared)} of {len(results.compared)}",
+        )
+        for method, score in results.overall.items()
+    ]
+    return rows(("method", "α", "score", "tasks solved"), lines)
 
 
 def made(results: StudyResults) -> str:
-    """Say how many runs of each part are in."""
-    lines = []
-    for part in results.parts:
-        waits = "" if part.runs is not None else "; which they are depends on the parts before"
-        lines.append((part.title, f"{part.made(results.finished)} of {part.size}{waits}"))
-    return rows(("part", "runs that are in"), lines)
+    """Write how many runs of each part have been made."""
+    return rows(("part", "runs made"), [(p.title, f"{p.made(results.finished)} of {p.size}") for p in results.parts])
 
 
 def alphas(results: StudyResults) -> str:
     """Write every method's mean share solved over training with each α, and the one that is taken."""
     lines = []
-    for method in METHODS:
+    for method in (*METHODS, *ADDED):
         found = tuning_shares(results.finished, method)
         if not found:
             continue
@@ -87,26 +107,15 @@ def screening(results: StudyResults) -> str:
         )
         for one in results.screening
     ]
-    columns = ("task", "limit", "fewest steps", "f, no bonus", "f, raw", "q, no bonus", "q, raw", "T", "chosen")
-    return "\n\n".join((rows(columns, lines), _choice(results, four)))
-
-
-def _choice(results: StudyResults, four: Sequence[str]) -> str:
-    if not four:
-        left = len(CANDIDATES) - len(results.screening)
-        return f"The third and fourth task are open: {left} of {len(CANDIDATES)} candidates are not finished."
-    note = "" if four[2] in CANDIDATES else (
-        f" {four[2]} is the third, because no candidate that is not yet chosen has a time limit above 1,000 steps and "
-        "finds its goal."
-    )  # fmt: skip
-    return f"The four tasks: {', '.join(four)}.{note}"
+    columns = ("task", "limit", "shortest path", "f, no bonus", "f, raw", "q, no bonus", "q, raw", "T", "chosen")
+    return rows(columns, lines)
 
 
 def task_table(results: StudyResults, task: str) -> str:
     """Write every method on one task."""
     lines = [
-        (name_of(method), alpha_said(results, method), *measured(task, own))
-        for method in METHODS
+        (name_of(method), format_alpha(results, method), *measured(task, own))
+        for method in (*METHODS, *ADDED)
         if (own := results.runs(task, method))
     ]
     return rows(("method", "α", *MEASURED), lines) if lines else NONE_YET
@@ -115,7 +124,7 @@ def task_table(results: StudyResults, task: str) -> str:
 def limit_table(results: StudyResults) -> str:
     """Write every D at every time limit."""
     lines = [
-        (f"{limit:,}", name_of(method), alpha_said(results, method), *measured(SWEPT, own))
+        (f"{limit:,}", name_of(method), format_alpha(results, method), *measured(SWEPT, own))
         for limit in SWEPT_LIMITS
         for method in DELAYS
         if (own := results.limited(limit, method))
@@ -126,7 +135,7 @@ def limit_table(results: StudyResults) -> str:
 def rnd_table(results: StudyResults) -> str:
     """Write the methods with RND on two tasks."""
     lines = [
-        (task, name_of(method), alpha_said(results, method), *measured(task, own))
+        (task, name_of(method), format_alpha(results, method), *measured(task, own))
         for task in FIRST
         for method in RND_METHODS
         if (own := results.runs(task, method, bonus="rnd"))
@@ -144,16 +153,9 @@ def multipliers(results: StudyResults) -> str:
     return rows(("task", *(f"{name_of(m)}, by seed" for m in CONSTRAINED)), lines) if lines else NONE_YET
 
 
-def caution(results: StudyResults) -> str:
-    """Say how often such intervals tell two methods apart that are alike, with the seeds there are."""
-    together = false_alarms([len(own) for own in results.scores("none")])
-    alone = false_alarms([SEEDS])
-    return (
-        "An interval from few seeds is too narrow: of two methods with the same distribution of scores it would tell "
-        f"one from the other in about {together:.0%} of such studies over all these tasks together, and in about "
-        f"{alone:.0%} on one task with {SEEDS} seeds (simulated). The probability of improvement is of ranks: it says "
-        "which is higher, not by how much."
-    )
+def error_rates(results: StudyResults) -> tuple[float, float]:
+    """Return how often an interval would distinguish two equal methods: over all tasks, and on one of three seeds."""
+    return false_alarms([len(own) for own in results.scores("none")]), false_alarms([SEEDS])
 
 
 def pairs(results: StudyResults) -> str:
@@ -161,7 +163,7 @@ def pairs(results: StudyResults) -> str:
     lines = []
     for pair in combinations(results.overall, 2):
         chance = results.improvement(*pair)
-        lines.append((*map(name_of, pair), chance.said(".2f"), _sure(chance.low, chance.high)))
+        lines.append((*map(name_of, pair), chance.format(".2f"), _sure(chance.low, chance.high)))
     return rows(("method", "over", "probability of improvement", "better"), lines)
 
 
@@ -179,16 +181,16 @@ def measured(task: str, runs: Sequence[Figures]) -> tuple[str, ...]:
     )
 
 
-def alpha_said(results: StudyResults, method: str) -> str:
-    """Say a method's α; training without a bonus has none."""
+def format_alpha(results: StudyResults, method: str) -> str:
+    """Write a method's α; training without a bonus has none."""
     return f"{results.alpha(method):g}" if method != "none" else "–"
 
 
 def _mean(values: np.ndarray, digits: int, unit: str = "") -> str:
     if len(values) < 2:
         return f"{values[0]:.{digits}f}{unit}"
-    return mean_estimate(values).said(f".{digits}f", unit)
+    return mean_estimate(values).format(f".{digits}f", unit)
 
 
 def _sure(low: float, high: float) -> str:
-    return "yes" if low > 0.5 else "worse" if high < 0.5 else "not told"
+    return "yes" if low > 0.5 else "worse" if high < 0.5 else "not significant"

@@ -16,8 +16,8 @@ from payback_lab.report.charts.collection import Charts
 from payback_lab.report.page import page
 from payback_lab.report.summary import Summary, summarise
 from payback_lab.running.experiment import Experiment
-from payback_lab.running.plan import group_of
 from payback_lab.running.progress import say
+from payback_lab.runs import group_of
 from payback_lab.user_error import UserError, writing_to
 
 
@@ -30,8 +30,8 @@ def report(out: Path, summaries: Path, save_summaries: bool, console: Console, i
     found, damaged = _read(out)
     if not found and damaged:
         raise UserError(f"All runs in {out} are damaged: make them again with `payback-lab run`.")
-    told = _summaries(found) if found else sorted(store.load(summaries), key=lambda s: _place(s.experiment))
-    if not told:
+    shown = _summaries(found) if found else sorted(store.load(summaries), key=lambda s: _place(s.experiment))
+    if not shown:
         raise UserError(
             f"There are no runs in {out} and no summaries in {summaries}: start with `payback-lab run cliff`."
         )
@@ -41,18 +41,23 @@ def report(out: Path, summaries: Path, save_summaries: bool, console: Console, i
         say(console, f"{folder} is damaged ({flaw}) and left out: `payback-lab run` makes it again.")
     committed = store.load(summaries) if found else []
     if save_summaries:
-        told = [_added(summary, committed) for summary in told]
-        for summary in told:
+        shown = [_added(summary, committed) for summary in shown]
+        for summary in shown:
             store.save(summaries, summary)
             say(console, f"wrote {summaries / summary.experiment}")
-    _write(into or out, page(told, committed, _prior(summaries)), console)
+    _write(into or out, page(shown, committed, _prior(summaries)), console)
     return 1 if damaged else 0
+
+
+def summaries_of(out: Path) -> list[Summary]:
+    """Return the summaries of the runs in a records folder, damaged ones left out."""
+    return _summaries(_read(out)[0])
 
 
 def _added(summary: Summary, committed: Sequence[Summary]) -> Summary:
     """Add the committed runs to the summary of an experiment whose runs are made over several days.
 
-    Of a sentence that all of them leave open, it is then said how many seeds would decide it.
+    A claim that all of them leave open then has the number of seeds that would decide it.
     """
     experiment = experiments.load(summary.experiment)
     if not experiment.adds_up:
@@ -75,7 +80,7 @@ def decide_again(summaries: Path, console: Console) -> int:
 
 
 def _decided(experiment: Experiment, summary: Summary) -> Summary:
-    """Decide the claims of a summary from its single figures; an undecided one says how many seeds would decide it."""
+    """Decide the claims of a summary from its single figures; an undecided one has the number of seeds that would."""
     results = store.results_of(summary.groups)
     claimed = experiment.claimed_of(results)
     return replace(summary, claims=tuple(replace(claimed, forecast=True).decide(results))) if claimed else summary

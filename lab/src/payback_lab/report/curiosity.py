@@ -1,139 +1,147 @@
-"""The page docs/results/curiosity.md, from the committed summary of the experiment `curiosity` alone."""
+"""The tables and the figure of docs/results/curiosity.md, from the committed summary of `curiosity`."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Any
 
-from payback_lab.claims.wording import said_p
+import altair as alt
+
+from payback_lab.claims.wording import format_p
 from payback_lab.experiments.curiosity.comparison import (
     Compared,
     Runs,
     compare,
     gap,
     lengths,
+    predictions,
     share,
+    solved,
     steps_until,
 )
-from payback_lab.experiments.curiosity.config import BONUSES, FEW, PAIRED, SCHEMES
-from payback_lab.experiments.curiosity.experiment import EXPERIMENT
-from payback_lab.experiments.curiosity.predicted import predictions
+from payback_lab.experiments.curiosity.experiment import BONUSES, FEW, PAIRED, SCHEMES
 from payback_lab.methods import title
-from payback_lab.report.committed import committed
+from payback_lab.report.charts.style import WORDS, Layered, figure_of, scheme_colour
 from payback_lab.report.markdown import rows
-from payback_lab.running.asked import Asked
-from payback_lab.statistics import mean_estimate
+from payback_lab.report.summary import Summary
+from payback_lab.statistics import Estimate, mean_estimate
 
 PAIRS = (("grm-30", "im"), ("grm-30", "none"), ("grm-10", "im"), ("pbim", "im"), ("im", "none"))
-"""What is held against what; the first two are the questions."""
-COLUMNS = ("seeds", "share that solves it", "steps until then, thousands", "final length")
-HEAD = """\
-# Curiosity with Stable-Baselines3
-
-MiniGrid DoorKey 6×6, PPO of Stable-Baselines3, the bonuses of `payback.bonuses` with their defaults, 300,032 steps.
-Made by `payback-lab docs` from the summary in `lab/results/curiosity`; the runs are made by `payback-lab run curiosity`
-(`pip install . './lab[sb3]'` from a clone). The rules were committed before the first run:
-[predictions](../predictions.md).
-"""
+"""What is compared; the first two pairs are the questions."""
+COLUMNS = ("seeds", "seeds that solve it", "steps until then, thousands", "final length")
 Cells = Mapping[tuple[str, str], Runs]
 """(bonus, scheme) → its runs; a cell that has not been run is not there."""
+NAMES = {
+    "none": "no bonus",
+    "im": "raw bonus",
+    "pbim": "PBIM (repaid at the end)",
+    "grm-10": "GRM (repaid bonus), D = 10",
+    "grm-30": "GRM (repaid bonus), D = 30",
+}
+WIDTH, HEIGHT = 300, 230
 
 
-def page(results: Path) -> str:
-    """Return the page in Markdown."""
-    summary = committed(results, EXPERIMENT.name)
-    cells = cells_of(summary["groups"])
-    parts = [HEAD, _made(cells), _first(cells), _others(cells), _predicted(cells), "## How it was run\n"]
-    return "\n".join([*parts, *(f"- {note}" for note in summary["notes"])]) + "\n"
-
-
-def cells_of(groups: Sequence[Mapping[str, object]]) -> Cells:
-    """Return the runs of a summary by bonus and scheme."""
+def cells_of(summary: Summary) -> Cells:
+    """Return the runs by bonus and scheme."""
     cells: dict[tuple[str, str], list[Mapping[str, object]]] = {}
-    for group in groups:
-        bonus = str(group["name"]).partition("/")[2]
-        for run in group["runs"]:  # pyright: ignore[reportGeneralTypeIssues]
-            cells.setdefault((bonus, run["scheme"]), []).append(run)
+    for group in summary.groups:
+        for run in group.runs:
+            cells.setdefault((group.setting or "", run["scheme"]), []).append(run)
     return cells
 
 
-def _made(cells: Cells) -> str:
-    planned = len(EXPERIMENT.plan(Asked()))
-    made = sum(map(len, cells.values()))
-    if made >= planned:
-        return f"All {planned} runs are in it.\n"
-    return f"**{made} of the {planned} planned runs are in it so far**; what is missing may change every line below.\n"
+def rnd_table(cells: Cells) -> str:
+    """Write every scheme of RND."""
+    own = {scheme: cells["rnd", scheme] for scheme in SCHEMES if ("rnd", scheme) in cells}
+    return rows(("RND", *COLUMNS), [(f"{title(s)} (`{s}`)", *_cell(runs)) for s, runs in own.items()])
 
 
-def _first(cells: Cells) -> str:
-    own = {scheme: cells[bonus, scheme] for bonus, scheme in cells if bonus == "rnd"}
-    table = rows(
-        ("RND", *COLUMNS),
-        [(f"{title(s)} (`{s}`)", *_cell(own[s])) for s in SCHEMES if s in own],
-    )
-    several = {scheme for scheme, runs in own.items() if len(runs) >= FEW}
-    pairs = {(a, b): compare(own[a], own[b]) for a, b in PAIRS if {a, b} <= several}
-    held = rows(
-        ("held against each other", "share that solves it", "steps, thousands", "final length", "gains"),
-        [(f"`{a}` − `{b}`", *_difference(found)) for (a, b), found in pairs.items()],
-    )
-    drawn = "![Steps until solved and final length of every seed, by scheme](../figures/curiosity.svg)"
-    return "\n\n".join(("## RND", _verdict(pairs), table, drawn, *([held] if pairs else []))) + "\n"
+def rnd_comparisons(cells: Cells) -> str:
+    """Write how the schemes of RND compare, pair by pair; a scheme with few seeds is left out."""
+    own = {scheme: runs for (bonus, scheme), runs in cells.items() if bonus == "rnd" and len(runs) >= FEW}
+    header = ("difference", "seeds that solve it", "steps, thousands", "final length", "better")
+    lines = [(f"`{a}` − `{b}`", *_difference(compare(own[a], own[b]))) for a, b in PAIRS if {a, b} <= own.keys()]
+    return rows(header, lines)
 
 
-def _verdict(pairs: Mapping[tuple[str, str], Compared]) -> str:
-    """Say in one paragraph what the conversion gains, by the rule that was committed before."""
-    said = []
-    for other, name in (("im", "the raw bonus"), ("none", "no bonus")):
-        found = pairs.get(("grm-30", other))
-        if found is None:
-            said.append(
-                f"Whether `grm-30` gains something compared with {name} cannot be said of fewer than {FEW} seeds each."
-            )
-        elif found.gains:
-            said.append(f"**Compared with {name}, `grm-30` gains something**: {_which(found, 'better')}.")
-        else:
-            worse = f", and loses: {_which(found, 'worse')}" if "worse" in found.each else ""
-            said.append(f"**Compared with {name}, `grm-30` gains nothing that these seeds decide**{worse}.")
-    return " ".join(said)
-
-
-def _which(found: Compared, kind: str) -> str:
-    names = ("the share of seeds that solve it", "the steps until then", "the final length")
-    return ", ".join(name for name, gain in zip(names, found.each, strict=True) if gain == kind)
-
-
-def _others(cells: Cells) -> str:
-    there = [b for b in BONUSES[1:] if all(len(cells.get((b, s), ())) >= FEW for s in PAIRED)]
+def others_table(cells: Cells) -> str:
+    """Write the other bonuses, raw and repaid."""
     lines = [
         (f"`{bonus}`", title(scheme), *_cell(cells[bonus, scheme]))
         for bonus in BONUSES[1:]
         for scheme in PAIRED
         if (bonus, scheme) in cells
     ]
-    table = rows(("bonus", "paid", *COLUMNS), lines)
-    if not there:
-        return f"## The other bonuses\n\n{table}\n"
-    steps = gap([(steps_until(cells[b, "grm-30"]), steps_until(cells[b, "im"])) for b in there])
-    final = gap([(lengths(cells[b, "grm-30"]), lengths(cells[b, "im"])) for b in there])
-    text = (
-        f"Three seeds are too few to judge a single bonus. Over {len(there)} together, `grm-30` minus raw is "
-        f"{steps.said('.0f', per=1000)} thousand steps until solved and {final.said('.1f')} steps of final length."
-    )
-    return f"## The other bonuses\n\n{text}\n\n{table}\n"
+    return rows(("bonus", "paid", *COLUMNS), lines)
 
 
-def _predicted(cells: Cells) -> str:
+def others_together(cells: Cells) -> tuple[Estimate, Estimate]:
+    """Return how much GRM with D = 30 differs from the raw bonus over the other bonuses: steps and final length."""
+    pairs = [(cells[bonus, "grm-30"], cells[bonus, "im"]) for bonus in BONUSES[1:]]
+    steps = gap([(steps_until(one), steps_until(other)) for one, other in pairs])
+    return steps, gap([(lengths(one), lengths(other)) for one, other in pairs])
+
+
+def predictions_table(cells: Cells) -> str:
+    """Write every prediction with what came out."""
     lines = [(found.text, found.here, found.verdict) for found in predictions(cells)]
-    return f"## What was predicted\n\n{rows(('predicted', 'here', 'came out'), lines)}\n"
+    return rows(("predicted", "measured", "came out"), lines)
 
 
 def _cell(runs: Runs) -> tuple[str, ...]:
     part = share(runs)
     solving = f"{round(part.value * len(runs))} of {len(runs)} [{part.low:.2f}, {part.high:.2f}]"
     steps, final = mean_estimate(steps_until(runs)), mean_estimate(lengths(runs))
-    return f"{len(runs)}", solving, steps.said(".0f", per=1000), final.said(".1f")
+    return f"{len(runs)}", solving, steps.format(".0f", per=1000), final.format(".1f")
 
 
 def _difference(found: Compared) -> tuple[str, ...]:
-    shown = f"{found.share:+.2f} ({said_p(found.p)})"
-    steps, length = found.steps.said("+.0f", per=1000), found.length.said("+.1f")
+    shown = f"{found.share:+.2f} ({format_p(found.p)})"
+    steps, length = found.steps.format("+.0f", per=1000), found.length.format("+.1f")
     return shown, steps, length, "yes" if found.gains else "no"
+
+
+def curiosity_figure(summary: Summary) -> dict[str, Any]:
+    """Draw both measures of RND's schemes side by side, as a Vega-Lite specification that holds its data."""
+    runs = [run for group in summary.groups if group.setting == "rnd" for run in group.runs]
+    own = {scheme: those for scheme in SCHEMES if (those := [run for run in runs if run["scheme"] == scheme])}
+    steps = _panel(own, "steps", "step from which it is solved", labelled=True)
+    final = _panel(own, "length", "steps per episode of the trained agent", labelled=False)
+    heading = alt.TitleParams(
+        "RND on MiniGrid DoorKey 6×6, PPO of Stable-Baselines3",
+        subtitle="Every seed (plus signs: not solved), the mean and its 95 % bootstrap interval.",
+        **WORDS,
+    )
+    return figure_of(alt.hconcat(steps, final, spacing=30).properties(title=heading))
+
+
+def seed_rows(own: Mapping[str, Runs], measure: str) -> list[dict[str, Any]]:
+    """Return one row per seed, with its scheme's mean and interval."""
+    found = []
+    for scheme, runs in own.items():
+        values = steps_until(runs) if measure == "steps" else lengths(runs)
+        over = mean_estimate(values)
+        shared = {"scheme": scheme, "name": NAMES[scheme], "mean": over.value, "low": over.low, "high": over.high}
+        marks = ("solved" if done else "not solved" for done in solved(runs).tolist())
+        found += [shared | {"value": v, "mark": mark} for v, mark in zip(values.tolist(), marks, strict=True)]
+    return found
+
+
+def _panel(own: Mapping[str, Runs], measure: str, label: str, *, labelled: bool) -> Layered:
+    rows = alt.Chart(alt.Data(values=seed_rows(own, measure)))
+    ink = scheme_colour(list(own))
+    # Room for the longest name in whatever font the reader's browser has.
+    room = 170 if labelled else 0
+    shown = alt.Axis(labels=labelled, labelLimit=220, minExtent=room, ticks=False, domain=False, grid=True)
+    y = alt.Y("name:N", title=None, sort=[NAMES[scheme] for scheme in own], axis=shown)
+    x = alt.X(
+        "value:Q",
+        title=label,
+        axis=alt.Axis(format="~s", tickCount=4),
+        scale=alt.Scale(zero=True, nice=False, padding=14),
+    )
+    shape = alt.Shape(
+        "mark:N", scale=alt.Scale(domain=["solved", "not solved"], range=["circle", "cross"]), legend=None
+    )
+    seeds = rows.mark_point(size=60, opacity=0.5, yOffset=9).encode(x=x, y=y, color=ink, shape=shape)
+    spans = rows.mark_rule(strokeWidth=2.5).encode(x=alt.X("low:Q"), x2="high:Q", y=y, color=ink)
+    means = rows.mark_point(filled=True, size=110, opacity=1).encode(x=alt.X("mean:Q"), y=y, color=ink)
+    return alt.layer(seeds, spans, means).properties(width=WIDTH, height=HEIGHT)

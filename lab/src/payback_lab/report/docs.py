@@ -1,33 +1,45 @@
-"""`payback-lab docs`: the tables and figures of docs/, made again from the committed summaries."""
+"""`payback-lab docs`: the tables and figures of docs/, made again from the committed summaries.
 
-from collections.abc import Callable, Mapping
+The sentences of the pages are written by hand; lab/tests/report/test_quoted_figures.py compares the figures in them.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
+from payback_lab import experiments
 from payback_lab.atomic_write import write_file
+from payback_lab.claims.claim import DecidedClaim
+from payback_lab.claims.wording import format_figure
+from payback_lab.experiments.arena.results import StudyResults
+from payback_lab.experiments.cliff.claims import FASTEST
+from payback_lab.experiments.doorkey.claims import QUESTION
+from payback_lab.experiments.doorkey.config import ABLATIONS
+from payback_lab.experiments.studies.arena_verdicts import of_arena
+from payback_lab.methods import SCHEMES
+from payback_lab.prior_work import summary as prior_work
 from payback_lab.report import (
-    arena,
-    arena_quotes,
+    arena_tables,
     claims,
     curiosity,
+    doorkey_tables,
     reach,
-    readme,
-    reproduction,
-    results_pages,
     store,
+    studies,
+    studies_tables,
     which_delay,
 )
-from payback_lab.report.charts.curiosity import curiosity_figure
-from payback_lab.report.charts.reach import as_svg, reach_figure, speed_figure
-from payback_lab.report.charts.which_delay import delay_figure, felt_figure
+from payback_lab.report.charts.style import as_svg
+from payback_lab.report.markdown import placed, rows
 from payback_lab.report.page import page
 from payback_lab.report.summary import Summary
 from payback_lab.running.progress import say
 from payback_lab.user_error import UserError, writing_to
 
-_MATCHINGS = "doorkey-other-matchings-a0.02-g0.995"
+_MATCHINGS = f"doorkey-{QUESTION}-a0.02-g0.995"
 FIGURES = (
     "doorkey-room",
     "doorkey-a0.005-g0.99-window-mean",
@@ -37,50 +49,157 @@ FIGURES = (
     f"{_MATCHINGS}-sampled-length-by-delay",
     f"{_MATCHINGS}-settled-step-by-delay",
 )
-"""The figures that README and docs/ show, by their names in the report."""
-OWN_FIGURES: Mapping[str, Callable[[Mapping[str, Summary]], dict[str, Any]]] = {
-    "reach": lambda told: reach_figure(told["reach"]),
-    "reach-speed": lambda told: speed_figure(told["reach"]),
-    "which-delay": lambda told: delay_figure(told["delay"]),
-    "felt-share": lambda told: felt_figure(),
-    "curiosity": lambda told: curiosity_figure(told["curiosity"]),
+"""The figures that docs/ shows, by their names in the report."""
+NEEDED = ("doorkey", "reach", "delay", "curiosity", "arena")
+
+
+@dataclass(frozen=True)
+class Committed:
+    """Read the committed summaries, each once."""
+
+    folder: Path
+
+    @cached_property
+    def summaries(self) -> Mapping[str, Summary]:
+        """Return the summaries by experiment."""
+        found = {summary.experiment: summary for summary in store.load(self.folder)}
+        absent = [name for name in NEEDED if name not in found]
+        if absent:
+            raise UserError(f"There is no summary of {absent[0]} in {self.folder}: bring it back from git.")
+        return found
+
+    @cached_property
+    def arena(self) -> StudyResults:
+        """Return the runs of the arena."""
+        return arena_tables.results_in(self.folder)
+
+    @cached_property
+    def curiosity(self) -> curiosity.Cells:
+        """Return the runs of curiosity by bonus and scheme."""
+        return curiosity.cells_of(self.summaries["curiosity"])
+
+    def claims(self, *names: str) -> list[DecidedClaim]:
+        """Return the claims about some experiments."""
+        return [claim for name in names if name in self.summaries for claim in self.summaries[name].claims]
+
+
+Table = Callable[[Committed], str]
+"""Make what stands between two marks of a page."""
+
+
+def cliff_table(experiment: str, converged: str | None = None) -> Table:
+    """Make a cliff's table, a row per scheme; `converged` is the claim that has the episodes to convergence."""
+    header = ["scheme", *(["converged, episode"] if converged else []), "optimal", "greedy return", "greedy moves"]
+
+    def table(of: Committed) -> str:
+        summary = of.summaries[experiment]
+        runs = next(group.runs for group in summary.groups if group.name == experiment)
+        figures = {claim.statement: claim.figures for claim in summary.claims if claim.plain}
+        episodes = {figure.scheme: format_figure(figure) for figure in figures[converged]} if converged else {}
+        lines = []
+        for scheme in SCHEMES:
+            own = [run for run in runs if run["scheme"] == scheme]
+            means = [f"{sum(run[name] for run in own) / len(own):.1f}" for name in ("greedy_return", "greedy_length")]
+            repaid = scheme not in ("none", "im")
+            residual = f"{max(run['law_residual'] for run in own):.0e}" if repaid else "–"
+            optimal = f"{sum(run['optimal'] for run in own)} of {len(own)}"
+            lines.append((f"`{scheme}`", *([episodes[scheme]] if episodes else []), optimal, *means, residual))
+        return rows((*header, "largest residual"), lines)
+
+    return table
+
+
+def prior_work_table(of: Committed) -> str:
+    """Make the table of prior work and the notes to it."""
+    decided = prior_work.load(of.folder)
+    if decided is None:
+        raise UserError(f"There is no table of prior work in {of.folder}: bring it back from git.")
+    return f"{prior_work.as_markdown(decided.table)}\n\n{_listed(prior_work.NOTES)}"
+
+
+def _listed(notes: Iterable[str]) -> str:
+    return "\n".join(f"- {note}" for note in notes)
+
+
+def _notes(experiment: str) -> Table:
+    return lambda of: _listed(experiments.load(experiment).notes)
+
+
+def _of_task(task: str) -> Table:
+    return lambda of: arena_tables.task_table(of.arena, task)
+
+
+def _of_ablation(name: str) -> Table:
+    return lambda of: doorkey_tables.table_of_ablation(of.folder, name)
+
+
+TASKS = ("DoorKey-11x11", "MultiRoom-N4-S5-NoisyTV", "DoorKey-13x13", "KeyCorridorS3R3")
+PAGES: Mapping[str, Mapping[str, Table]] = {
+    **studies.PAGES,
+    "docs/claims.md": {"claims of all experiments": lambda of: claims.claims_of_all(of.folder)},
+    "docs/reach.md": {
+        "table of reach": lambda of: reach.table(of.summaries["reach"]),
+        "verdicts of reach": lambda of: claims.verdicts(of.claims("reach")),
+    },
+    "docs/reproduction.md": {
+        **{f"table of {name}": _of_ablation(name) for name in ABLATIONS},
+        f"table of {QUESTION}": lambda of: doorkey_tables.table_of_matchings(of.folder),
+    },
+    "docs/results/arena.md": {
+        "runs of the arena": lambda of: arena_tables.made(of.arena),
+        "pairs of methods": lambda of: arena_tables.pairs(of.arena),
+        **{f"table of {task}": _of_task(task) for task in TASKS},
+        "sweep of the time limit": lambda of: arena_tables.limit_table(of.arena),
+        "table of RND": lambda of: arena_tables.rnd_table(of.arena),
+        "multipliers": lambda of: arena_tables.multipliers(of.arena),
+        "verdicts of the arena": lambda of: claims.verdicts(of.claims("arena")),
+        "verdicts of the advantage side": lambda of: studies_tables.judged(of_arena(of.arena)),
+        "choice of α": lambda of: arena_tables.alphas(of.arena),
+        "choice of tasks": lambda of: arena_tables.screening(of.arena),
+        "notes on the arena": _notes("arena"),
+    },
+    "docs/results/cliff.md": {
+        "table of cliff": cliff_table("cliff", converged=FASTEST.statement),
+        "table of long-cliff": cliff_table("long-cliff"),
+    },
+    "docs/results/curiosity.md": {
+        "table of RND": lambda of: curiosity.rnd_table(of.curiosity),
+        "comparisons of RND": lambda of: curiosity.rnd_comparisons(of.curiosity),
+        "table of the other bonuses": lambda of: curiosity.others_table(of.curiosity),
+        "predictions of curiosity": lambda of: curiosity.predictions_table(of.curiosity),
+        "notes on curiosity": _notes("curiosity"),
+    },
+    "docs/results/doorkey.md": {"tables of doorkey": lambda of: doorkey_tables.table_of_paper(of.folder)},
+    "docs/results/prior-work.md": {"table of prior work": prior_work_table},
+    "docs/understand/compare.md": {"table of the arena": lambda of: arena_tables.overall_table(of.arena)},
+    "docs/which-delay.md": {
+        "delays at a glance": lambda of: which_delay.glance(which_delay.evidence_of(of.summaries["delay"])),
+        "table of delay": lambda of: which_delay.cells_table(which_delay.evidence_of(of.summaries["delay"])),
+        "correlations of delay": lambda of: which_delay.correlations_table(
+            which_delay.evidence_of(of.summaries["delay"])
+        ),
+        "verdicts of delay": lambda of: claims.verdicts(of.claims("delay")),
+        "verdicts of center": lambda of: claims.verdicts(of.claims("center", "center-cliff")),
+    },
 }
-"""The figures of docs/reach.md, docs/which-delay.md and docs/results/curiosity.md, from the summaries by experiment."""
-FILLED = {
-    **results_pages.FILLED,
-    "docs/reproduction.md": reproduction.filled,
-    "docs/understand/compare.md": arena_quotes.with_table,
-    "docs/understand/when-not.md": arena_quotes.with_costs,
-}
-"""The pages that are written by hand around tables that are made, and what fills them from the folder of summaries."""
-PAGES = (*FILLED, "README.md", "docs/reach.md", "docs/which-delay.md")
-"""What is written by hand and has places for tables."""
+"""Page → mark → what is written there; everything else on a page is written by hand."""
 
 
 def write_docs(root: Path, summaries: Path, console: Console) -> int:
-    """Write README's sentences, the tables of docs/, whole pages (claims, curiosity, arena) and docs/figures; return 0.
+    """Write the tables of docs/ into their pages, and docs/figures; return 0.
 
     Nothing is written before everything is made, so that a summary that cannot be read changes no page.
     """
     missing = [name for name in PAGES if not (root / name).is_file()]
     if missing:
         raise UserError(f"There is no {missing[0]} in {root}: give the folder of the repository with --root.")
-    text = {name: (root / name).read_text() for name in PAGES}
-    told = {summary.experiment: summary for summary in store.load(summaries)}
-    absent = [name for name in ("doorkey", "reach", "delay", "curiosity") if name not in told]
-    if absent:
-        raise UserError(f"There is no summary of {absent[0]} in {summaries}: bring it back from git.")
-    of_arena = arena.figures(summaries)
-    files = {
-        **{name: fill(text[name], summaries) for name, fill in FILLED.items()},
-        "docs/claims.md": claims.page(summaries),
-        "docs/results/curiosity.md": curiosity.page(summaries),
-        "docs/results/arena.md": arena.page(summaries, of_arena),
-        "README.md": readme.filled(text["README.md"], told["reach"], told["curiosity"], arena.results_in(summaries)),
-        "docs/reach.md": reach.filled(text["docs/reach.md"], told["reach"]),
-        "docs/which-delay.md": which_delay.filled(text["docs/which-delay.md"], told),
-        **{f"docs/figures/{name}.svg": svg for name, svg in (_figures(told, summaries) | of_arena).items()},
-    }
+    committed = Committed(summaries)
+    files = {}
+    for name, tables in PAGES.items():
+        files[name] = (root / name).read_text()
+        for mark, make in tables.items():
+            files[name] = placed(files[name], mark, make(committed))
+    files |= {f"docs/figures/{name}.svg": svg for name, svg in figures(committed).items()}
     with writing_to(root):
         for name, content in files.items():
             write_file(root / name, content.encode())
@@ -88,11 +207,20 @@ def write_docs(root: Path, summaries: Path, console: Console) -> int:
     return 0
 
 
-def _figures(told: Mapping[str, Summary], summaries: Path) -> dict[str, str]:
-    """Draw the figures of README and docs."""
-    _, charts = page([told["doorkey"]])
+def figures(committed: Committed) -> dict[str, str]:
+    """Draw the figures of docs/, by name."""
+    of = committed.summaries
+    _, charts = page([of["doorkey"]])
     absent = [name for name in FIGURES if name not in charts.names()]
     if absent:
-        raise UserError(f"The summaries in {summaries} lack what {absent[0]} shows: bring them back from git.")
-    drawn = {name: as_svg(draw(told)) for name, draw in OWN_FIGURES.items()}
-    return {**{name: charts.svg(name) for name in FIGURES}, **drawn}
+        raise UserError(f"The summaries in {committed.folder} lack what {absent[0]} shows: bring them back from git.")
+    own = {
+        "reach": reach.reach_figure(of["reach"]),
+        "reach-speed": reach.speed_figure(of["reach"]),
+        "which-delay": which_delay.delay_figure(of["delay"]),
+        "felt-share": which_delay.felt_figure(),
+        "curiosity": curiosity.curiosity_figure(of["curiosity"]),
+    }
+    drawn = {name: as_svg(spec) for name, spec in own.items()} | arena_tables.figures(committed.arena)
+    drawn |= studies.figures(committed.folder)
+    return {name: charts.svg(name) for name in FIGURES} | drawn

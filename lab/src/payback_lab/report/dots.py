@@ -14,13 +14,43 @@ import numpy as np
 from payback_lab.claims.claim import Figure
 from payback_lab.methods import title
 from payback_lab.report import tables
+from payback_lab.report.charts.curves import FINALS
 from payback_lab.report.charts.style import colour
-from payback_lab.report.figure_titles import TITLES
 from payback_lab.report.summary import Group, Summary
 from payback_lab.statistics import bootstrap_interval
 
 WIDE = 12.0
 """From this ratio of the largest to the smallest number on the axis is logarithmic."""
+MAIN = ("optimal", "mean_length", "greedy_return", "settled_step", "greedy_length", "sampled_length")
+"""The figures that are shown first, in this order, as far as an experiment has them."""
+TITLES = {
+    **FINALS,
+    "optimal": "seeds whose final policy is optimal",
+    "final_return": "return at the end of training",
+    "final_length": "length at the end of training (moves)",
+    "steps": "steps of training",
+    "law_residual": "residual of the repayment (0: all is repaid)",
+    "mean_length": "N̄: length at the end of training (steps)",
+    "length_deviation": "σ: its deviation over episodes",
+    "converged": "converged, as the paper defines it",
+    "convergence_step": "T: first step below N̄",
+    "smooth_convergence_step": "T of the 100-point mean",
+    "truncated_share": "share of episodes cut off at the end",
+    "sampled_solved": "share solved, acting as trained",
+    "greedy_solved": "share solved without exploration",
+    "largest_repayment": "largest single repayment",
+    "trained_steps": "steps of training",
+    "solved_step": "solved from (step)",
+    "first_solved_step": "first step at which 90 % are solved",
+    "mean_training_solved": "mean share solved over training",
+    "final_training_solved": "share solved at the end of training",
+    "final_training_length": "length at the end of training (steps)",
+    "sampled_solved_length": "length of the solved, acting as trained",
+    "mean_bonus": "mean of F per step",
+    "mean_shaped": "mean of F' per step",
+    "mean_average": "mean of F̄ per step",
+}
+"""Key → title; a key that is not here is shown as it is."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +62,7 @@ class Measured:
     low: float = 0.0
     high: float = 0.0
     paper: float | None = None
-    said: str = ""
+    text: str = ""
     """The figure in words."""
     interval: str = ""
     """Its interval in words, or in how many seeds there is such a figure."""
@@ -47,7 +77,7 @@ class Row:
     scheme: str
     title: str
     colour: str
-    said: str
+    text: str
     interval: str
     printed: str
     at: float | None
@@ -87,7 +117,7 @@ def panel(name: str, measured: Sequence[Measured], bounds: tuple[float, float] |
             m.scheme,
             title(m.scheme).replace("not normalised", "not norm."),
             colour(m.scheme),
-            m.said,
+            m.text,
             m.interval,
             m.printed,
             None if m.mean is None else place(m.mean),
@@ -134,16 +164,16 @@ def panels_of_claim(figures: Sequence[Figure]) -> list[Panel]:
 def _measured(figure: Figure) -> Measured:
     interval = f"[{tables.number(figure.low)}, {tables.number(figure.high)}]" if figure.high > figure.low else ""
     never = f"({figure.never} of {figure.seeds} never)" if 0 < figure.never < figure.seeds else ""
-    said, beside = mean_said(figure), " ".join(filter(None, (interval, never)))
+    text, beside = format_figure_mean(figure), " ".join(filter(None, (interval, never)))
     printed = "" if figure.paper is None else tables.number(figure.paper)
     mean = None if figure.never == figure.seeds else figure.mean
-    return Measured(figure.scheme, mean, figure.low, figure.high, figure.paper, said, beside, printed)
+    return Measured(figure.scheme, mean, figure.low, figure.high, figure.paper, text, beside, printed)
 
 
-def mean_said(figure: Figure) -> str:
-    """Say the mean of a figure; "never" if no seed got there, because its number then only stands for the training.
+def format_figure_mean(figure: Figure) -> str:
+    """Write the mean of a figure; "never" if no seed got there, because its number then only stands for the training.
 
-    >>> mean_said(Figure("settled", "", "im", 10.0, 10.0, 10.0, seeds=3, never=3))
+    >>> format_figure_mean(Figure("settled", "", "im", 10.0, 10.0, 10.0, seeds=3, never=3))
     'never'
     """
     return "never" if figure.never == figure.seeds else tables.number(figure.mean)
@@ -157,3 +187,12 @@ def printed_number(printed: str) -> float | None:
     """
     found = re.fullmatch(r"(?:≈ )?(-?[\d.]+)( M)?", printed)
     return None if found is None else float(found[1]) * (1e6 if found[2] else 1)
+
+
+def in_order_of_interest(keys: list[str]) -> list[str]:
+    """Put the figures that say most first.
+
+    >>> in_order_of_interest(["law_residual", "settled_step", "mean_length"])
+    ['mean_length', 'settled_step', 'law_residual']
+    """
+    return sorted(keys, key=lambda key: MAIN.index(key) if key in MAIN else len(MAIN))

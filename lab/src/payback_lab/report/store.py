@@ -12,14 +12,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from payback_lab.atomic_write import write_file
-from payback_lab.claims.claim import read_claim
+from payback_lab.claims.claim import DecidedClaim, read_claim
 from payback_lab.methods import in_order
 from payback_lab.policy import Policy
 from payback_lab.records import json_bytes
 from payback_lab.report.summary import CURVES, Group, Summary, as_json
 from payback_lab.running.experiment import Experiment
-from payback_lab.running.plan import Result
+from payback_lab.runs import Result
 from payback_lab.user_error import UserError, writing_to
+
+
+def committed(results: Path, experiment: str) -> dict[str, Any]:
+    """Return the committed summary.json of an experiment."""
+    return json.loads((results / experiment / "summary.json").read_text())
+
+
+def committed_claims(results: Path, experiment: str) -> list[DecidedClaim]:
+    """Return the committed claims about an experiment with their verdicts."""
+    return [read_claim(stored) for stored in committed(results, experiment)["claims"]]
 
 
 def save(folder: Path, summary: Summary) -> None:

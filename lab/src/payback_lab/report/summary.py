@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from payback_lab.claims.claim import Claim, stored_claim
+from payback_lab.claims.claim import DecidedClaim, stored_claim
 from payback_lab.methods import in_order
 from payback_lab.policy import Policy, majority
 from payback_lab.records import Record
 from payback_lab.running.experiment import Experiment
-from payback_lab.running.plan import GroupName
+from payback_lab.runs import GroupName
 
 CURVES = ("return", "length", "window_mean", "window_std")
 FILM = "film_"
@@ -80,8 +80,8 @@ class Summary:
     """Config field → what it means."""
     reference: dict[str, tuple[str, float]]
     """Lines in the curves: column → label and value."""
-    claims: tuple[Claim, ...]
-    """The paper's sentences, decided."""
+    claims: tuple[DecidedClaim, ...]
+    """What is claimed, with verdicts."""
     groups: tuple[Group, ...]
     """The paper's setting first, then the ablations."""
 
@@ -128,8 +128,8 @@ def thin(curve: np.ndarray, points: int) -> np.ndarray:
 def field_docs(config: type) -> dict[str, str]:
     """Return the docstring under each field of a dataclass.
 
-    >>> field_docs(Claim)["verdict"]
-    'Whether the sentence holds here.'
+    >>> field_docs(DecidedClaim)["verdict"]
+    'Whether the claim holds here.'
     """
     docs: dict[str, str] = {}
     for owner in reversed(config.__mro__[:-1]):

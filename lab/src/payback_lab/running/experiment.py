@@ -1,20 +1,21 @@
-"""What an experiment consists of: runs to make, results to keep, claims to decide.
+"""What an experiment consists of: runs to make, results to keep, claims to decide; and which of its runs are committed.
 
 Each `experiments/*/experiment.py` has one object `EXPERIMENT`. Runner, records, report and command line know an
 experiment through this class alone.
 """
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from payback_lab.claims.claim import Claim
-from payback_lab.claims.sentence import Claims
+from payback_lab.claims.claim import DecidedClaim
+from payback_lab.claims.decide import Claims
 from payback_lab.methods import SCHEMES, parse_scheme
-from payback_lab.running.asked import Asked
-from payback_lab.running.plan import Result, Run, Scalar, by_group
+from payback_lab.runs import Asked, Result, Run, Scalar, by_group
+from payback_lab.user_error import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +29,7 @@ class Experiment(ABC):
     config: type
     """The frozen dataclass of every choice, a docstring under each field."""
     notes: tuple[str, ...]
-    """Sentences for the report: how open choices were made, where the paper differs."""
+    """Notes for the report: how open choices were made, where the paper differs."""
     learner_version: int
     """The number that is increased only when results would change."""
     points: int
@@ -38,7 +39,7 @@ class Experiment(ABC):
     settings: tuple[str, ...] = ()
     """The points of the sweep; () if there is none."""
     seeds: int = 3
-    """How many seeds are run unless told otherwise."""
+    """How many seeds are run by default."""
     ablations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By name, the config fields that an ablation replaces."""
     paper: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -50,7 +51,7 @@ class Experiment(ABC):
 
     @property
     def later(self) -> str:
-        """Say what is planned only once earlier runs are committed, in one sentence; "" if nothing is."""
+        """Return what is planned only once earlier runs are committed, in one sentence; "" if nothing is."""
         return ""
 
     def informed(self, summaries: Path) -> Self:
@@ -58,7 +59,7 @@ class Experiment(ABC):
         return self
 
     def schemes(self, ablation: str | None) -> tuple[str, ...]:
-        """Return the schemes that are run unless told otherwise: the paper's eight, or those an ablation is about."""
+        """Return the schemes that are run by default: the paper's eight, or those an ablation is about."""
         return SCHEMES
 
     def refuse_scheme(self, scheme: str) -> None:
@@ -80,17 +81,17 @@ class Experiment(ABC):
     def execute(
         self, batch: tuple[Run, ...], progress: Callable[[float], None], out: Path | None = None
     ) -> dict[str, Result]:
-        """Train the runs of one batch; return the results by run id; `progress` is told the share done, 0 … 1.
+        """Train the runs of one batch; return the results by run id; `progress` is called with the share done, 0 … 1.
 
         A long run may write `checkpoint_of(out, run)` and resume from it; `out` is None where there is no disk. The
-        first call of `progress` tells what a checkpoint held, and must come before any training.
+        first call of `progress` has what a checkpoint held, and must come before any training.
         """
 
     @abstractmethod
     def cost(self, batch: tuple[Run, ...]) -> float:
         """Estimate the seconds a batch takes, for the ETA and to start the longest first."""
 
-    def claims(self, results: Mapping[str, Result]) -> list[Claim]:
+    def claims(self, results: Mapping[str, Result]) -> list[DecidedClaim]:
         """Decide what is claimed from the results there are, by run id."""
         claimed = self.claimed_of(results)
         return claimed.decide(results) if claimed else []
@@ -106,3 +107,35 @@ class Experiment(ABC):
     def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
         """Return which runs are reported together: a name each, the paper's own first, and the run ids."""
         return by_group(ids)
+
+
+def committed_runs(summaries: Path, experiment: Experiment, runs: Sequence[Run]) -> set[str]:
+    """Return the ids of these runs that are in the committed summary of an experiment that adds up over days.
+
+    A run is the same if its id and its number of training steps are. A summary made by another learner is refused.
+    """
+    if not experiment.adds_up:
+        return set()
+    there = committed_figures(summaries, experiment)
+    return {run.id for run in runs if (run.id, run.config.total_steps) in there}
+
+
+def committed_figures(summaries: Path, experiment: Experiment) -> dict[tuple[str, int], dict[str, Any]]:
+    """Return the single figures of the committed runs, by id and steps of training; {} if there is no summary."""
+    path = summaries / experiment.name / "summary.json"
+    if not path.exists():
+        return {}
+    try:
+        groups = json.loads(path.read_text())["groups"]
+        versions = {group["made"]["learner_version"] for group in groups}
+        there = {(run["id"], run["trained_steps"]): run for group in groups for run in group["runs"]}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"The summary {path} cannot be read ({error}): bring it back from git, or move it away."
+        ) from error
+    if versions - {experiment.learner_version}:
+        raise UserError(
+            f"The summary {path} was made by learner version {min(versions)}, not {experiment.learner_version}: "
+            "move it away, or choose another --summaries."
+        )
+    return there

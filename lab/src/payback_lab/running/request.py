@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from payback_lab.running.asked import Asked
+from payback_lab.runs import Asked
 
 
 @dataclass(frozen=True)

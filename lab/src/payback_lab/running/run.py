@@ -1,20 +1,20 @@
-"""`payback-lab run`: make the runs that were asked for and have no record yet."""
+"""`payback-lab run` and `payback-lab list`: make the runs that have no record yet, and show what is left."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.table import Table
 
 from payback_lab import experiments, records
+from payback_lab.methods import OTHERS, RIVALS, SCHEMES
 from payback_lab.running import local, ray
-from payback_lab.running.asked import Asked
-from payback_lab.running.committed import committed_runs
-from payback_lab.running.experiment import Experiment
-from payback_lab.running.plan import Run
+from payback_lab.running.experiment import Experiment, committed_runs
 from payback_lab.running.progress import Display, duration, say, seconds_left
 from payback_lab.running.request import Request
 from payback_lab.running.task import Event, Task
+from payback_lab.runs import Asked, Run
 from payback_lab.user_error import UserError, writing_to
 
 
@@ -26,6 +26,27 @@ class Outcome:
     """Runs made now."""
     failed: tuple[Event, ...]
     """The tasks that failed, with their errors."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Hold what a request leaves to do."""
+
+    experiment: Experiment
+    planned: int
+    """Runs that were asked for."""
+    committed: int
+    """How many of them are left out, because their summary is committed."""
+    left: tuple[Run, ...]
+    """Runs to make."""
+    tasks: tuple[Task, ...]
+    costs: dict[str, float]
+    """Task → estimated seconds on one core."""
+
+    @property
+    def done(self) -> int:
+        """Return how many runs have a record already."""
+        return self.planned - len(self.left) - self.committed
 
 
 def planned(request: Request) -> tuple[Experiment, list[Run]]:
@@ -52,8 +73,8 @@ def planned(request: Request) -> tuple[Experiment, list[Run]]:
     return experiment, runs
 
 
-def run(request: Request, console: Console) -> Outcome:
-    """Make the runs of a request that have no record yet; print the plan and the progress."""
+def prepare(request: Request, console: Console) -> Prepared:
+    """Return what a request leaves to do, and print which records are damaged."""
     experiment, runs = planned(request)
     committed = set() if request.again else committed_runs(request.summaries, experiment, runs)
     if not request.out.is_dir():
@@ -64,22 +85,29 @@ def run(request: Request, console: Console) -> Outcome:
         _try_folder(request.out)
     tasks = _tasks(experiment, left, list(dict.fromkeys(run.seed for run in runs)), request)
     costs = {task.name: experiment.cost(task.runs) for task in tasks}
+    return Prepared(experiment, len(runs), len(committed), tuple(left), tuple(tasks), costs)
+
+
+def run(request: Request, console: Console) -> Outcome:
+    """Make the runs of a request that have no record yet; print the plan and the progress."""
+    found = prepare(request, console)
     workers = request.workers or local.cores()
     where = f"{workers} process{'es' if workers > 1 else ''}" if not request.address else request.address
-    estimate = duration(seconds_left(costs, {}, 0.0, workers))
-    ahead = f"{len(left)} to make on {where}, about {estimate}" if left else "nothing to make"
-    done = f"{len(runs) - len(left) - len(committed)} done already"
-    done += f", {len(committed)} more in {request.summaries} (--again makes these too)" if committed else ""
-    say(console, f"{request.experiment}: {len(runs)} runs planned, {done}, {ahead}.")
-    if experiment.later and request.asked == Asked():
-        say(console, experiment.later)
-    return _follow(tasks, costs, workers, request, console)
+    estimate = duration(seconds_left(found.costs, {}, 0.0, workers))
+    ahead = f"{len(found.left)} to make on {where}, about {estimate}" if found.left else "nothing to make"
+    done = f"{found.done} done already"
+    done += f", {found.committed} more in {request.summaries} (--again makes these too)" if found.committed else ""
+    say(console, f"{request.experiment}: {found.planned} runs planned, {done}, {ahead}.")
+    if found.experiment.later and request.asked == Asked():
+        say(console, found.experiment.later)
+    return follow([found], request, console)
 
 
-def _follow(
-    tasks: Sequence[Task], costs: dict[str, float], workers: int, request: Request, console: Console
-) -> Outcome:
-    """Run the tasks on the engine, show its events, and collect the failures."""
+def follow(prepared: Sequence[Prepared], request: Request, console: Console) -> Outcome:
+    """Run the tasks on the engine that a request names, show the progress of all of them, and collect the failures."""
+    tasks = [task for one in prepared for task in one.tasks]
+    costs = {name: cost for one in prepared for name, cost in one.costs.items()}
+    workers = request.workers or local.cores()
     made, failed = 0, []
     if not tasks:
         return Outcome(0, ())
@@ -134,3 +162,41 @@ def _refuse_unknown(what: str, asked: Sequence[str], known: Sequence[str]) -> No
         if name not in known:
             choice = f"choose among {', '.join(known)}" if known else f"this experiment has no {what}s"
             raise UserError(f'There is no {what} "{name}": {choice}.')
+
+
+def overview(out: Path, summaries: Path, console: Console) -> None:
+    """Print one line per experiment and ablation: runs done, runs left, and about how long they take."""
+    if not out.is_dir() and out != Request.out:
+        raise UserError(f"There is no folder {out}: give the one you passed to `payback-lab run --out`.")
+    table = Table("experiment", "ablation", "done", "left", "time left", box=None, pad_edge=False)
+    for name in experiments.MODULES:
+        experiment = experiments.load(name).informed(summaries)
+        for ablation in (None, *experiment.ablations):
+            table.add_row(*_overview_row(experiment, ablation, out, summaries))
+    console.print(table)
+    console.print(f"schemes: {' '.join(SCHEMES)}", highlight=False)
+    console.print(f"beyond the paper, by name: {' '.join(OTHERS)}", highlight=False)
+    console.print(f"in the arena also: {' '.join(RIVALS)}", highlight=False)
+    console.print("in the arena and the studies: grm-adv-D-L two-critics-L, such as grm-adv-300-0.99", highlight=False)
+    console.print(f"records: {out}", markup=False, highlight=False)
+
+
+def _overview_row(experiment: Experiment, ablation: str | None, out: Path, summaries: Path) -> tuple[str, ...]:
+    """Count the runs of the experiment's plan: all schemes, settings and seeds, in full length."""
+    runs = experiment.plan(Asked(ablation=ablation))
+    name = (experiment.name, ablation or "–")
+    try:
+        records.refuse_others(out, runs, experiment.learner_version)
+    except UserError:
+        # Short runs, or runs of another learner version, do not count as runs of the paper's plan.
+        there = sum(len(records.folders(out, group)) for group in {run.group for run in runs})
+        return (*name, "0", str(len(runs)), f"(the {there} runs there are of another kind)")
+    committed = committed_runs(summaries, experiment, runs)
+    flaws = {run: None if run.id in committed else records.flaw(out / run.id) for run in runs}
+    left = [run for run, flaw in flaws.items() if flaw]
+    damaged = sum((out / run.id).exists() for run in left)
+    costs = {str(i): experiment.cost(batch) for i, batch in enumerate(experiment.batches(left))}
+    time = duration(seconds_left(costs, {}, 0.0, local.cores())) if left else "–"
+    more = f" ({damaged} damaged)" if damaged else ""
+    time += ", then more" if experiment.later else ""
+    return (*name, str(len(runs) - len(left)), f"{len(left)}{more}", time)

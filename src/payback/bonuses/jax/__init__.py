@@ -1,6 +1,6 @@
-"""Intrinsic rewards as pure functions for JAX: counts, RND and ICM inside `jit`, `scan` and `vmap`.
+"""Intrinsic rewards as pure functions for JAX, inside `jit`, `scan` and `vmap`: counts, RND, ICM, RIDE, NovelD, E3B.
 
-    bonus = rnd()
+    bonus = episodic(rnd())
     state = bonus.init(key, obs)
     state, F = bonus.update(state, obs, action, next_obs, done)
 
@@ -11,11 +11,9 @@ save it with it.
 """
 
 try:
-    from payback.bonuses.jax.counts import count, episodic_count
+    from payback.bonuses.jax.counts import PureBonus, count, episodic, episodic_count
 except ImportError as error:
     raise ImportError(f"payback.bonuses.jax needs JAX ({error}): pip install jax") from error
-from payback.bonuses.jax.inverse_features import icm
-from payback.bonuses.jax.pure import PureBonus
-from payback.bonuses.jax.random_distillation import rnd
+from payback.bonuses.jax.formulas import e3b, icm, noveld, ride, rnd
 
-__all__ = ["PureBonus", "count", "episodic_count", "icm", "rnd"]
+__all__ = ["PureBonus", "count", "e3b", "episodic", "episodic_count", "icm", "noveld", "ride", "rnd"]

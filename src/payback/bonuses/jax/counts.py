@@ -1,39 +1,170 @@
-"""Counted visits in tables of a fixed size, for JAX."""
+"""Count visits in tables of a fixed size, in JAX: `count`, `episodic_count`, and `episodic` around any pure bonus."""
 
-# JAX's array constructors take a dtype and a sharding without types.
-# pyright: reportUnknownMemberType=false
+# JAX's array constructors take a dtype and a sharding without types, and NamedTuples do not type their lambdas.
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from payback.bonuses.jax.pure import PureBonus
+from payback.bonuses.bonus import ALPHA, LIMIT
+from payback.core.validate import read_count
 
+State = Any
+"""A tuple of arrays."""
 Cell = Callable[[jax.Array], jax.Array]
-"""From observations (B, …) to the number of the cell that each is in, 0 … cells − 1; another counts as the nearest."""
+"""From observations (B, …) to the cell that each is in, 0 … cells − 1; others count as the nearest cell."""
+Key = Callable[[jax.Array], jax.Array]
+"""From observations (B, …) to the numbers (B, …) that identify each of them when visits are counted."""
+SLOTS = 2**14
+"""Slots of a hashed table, per environment; a step reads and writes one, so more slots cost memory but no time."""
+
+
+class PureBonus(NamedTuple):
+    """An intrinsic reward without hidden state.
+
+    >>> import jax, jax.numpy as jnp
+    >>> from payback.bonuses.jax import count
+    >>> bonus = count(cells=3, alpha=1.0, root=False)
+    >>> state = bonus.init(jax.random.key(0), jnp.zeros(2, int))
+    >>> state, F = bonus.update(state, jnp.array([0, 0]), None, jnp.array([1, 2]), jnp.zeros(2, bool))
+    >>> F.tolist()
+    [1.0, 1.0]
+    """
+
+    init: Callable[[jax.Array, jax.Array], State]
+    """(key, obs) → state: `obs` (B, …) shows the shapes."""
+    update: Callable[..., tuple[State, jax.Array]]
+    """(state, obs, action, next_obs, done, valid=None) → (state, F), F (B,)."""
+    learn: Callable[[State, jax.Array, jax.Array, jax.Array], tuple[State, jax.Array]] | None = None
+    """(state, obs, action, next_obs) → (state, loss): one gradient step on rows of the caller's choice."""
+
+    def of_rollout(
+        self, state: State, obs: Any, actions: Any, next_obs: Any, dones: Any, valid: Any = None
+    ) -> tuple[State, jax.Array]:
+        """Return (state, F) of a finished rollout of (T, B) blocks: `update` in one scan."""
+        rows = (obs, actions, next_obs, dones, valid)
+        return jax.lax.scan(lambda state, row: self.update(state, *row), state, rows)
 
 
 class Visited(NamedTuple):
-    """How often each environment has been in each cell in this episode."""
+    """The visits of this episode, one row per environment.
+
+    A slot that was visited n times in this episode holds `before` + n; every other slot holds at most `before`. The
+    end of an episode therefore moves `before` past the largest entry and leaves the table as it is.
+    """
 
     table: jax.Array
-    """(B, cells)."""
-    fresh: jax.Array
-    """(B,): whether an episode is yet to begin."""
+    """(B, slots)."""
+    before: jax.Array
+    """(B,): at least the largest entry that earlier episodes wrote."""
+    steps: jax.Array
+    """(B,): the steps of this episode."""
+    start: jax.Array
+    """(B,): the slot in which this episode started."""
 
 
-def episodic_count(cells: int, alpha: float = 0.02, *, root: bool = False, cell: Cell = lambda obs: obs) -> PureBonus:
+class Visits(NamedTuple):
+    """A table of visits per environment and episode, shared by every episodic bonus.
+
+    n includes the present visit, and the start counts once. A step reads one slot and writes one.
+    """
+
+    slots: int
+    slot: Callable[[jax.Array], jax.Array]
+    """From observations (B, …) to slots (B,)."""
+
+    def init(self, obs: jax.Array) -> Visited:
+        """Return empty tables for as many environments as `obs` has rows."""
+        rows = self.slot(obs).shape
+        zero = jnp.zeros(rows, jnp.int32)
+        return Visited(jnp.zeros((*rows, self.slots), jnp.int32), zero, zero, zero)
+
+    def arrive(
+        self, state: Visited, obs: jax.Array, next_obs: jax.Array, done: jax.Array, valid: Any = None
+    ) -> tuple[Visited, jax.Array]:
+        """Return n(s′), int32 (B,), after counting s′; invalid rows are not counted and get 1."""
+        counted = jnp.ones_like(done) if valid is None else valid
+        here = self.slot(next_obs)
+        start = jnp.where((state.steps == 0) & counted, self.slot(obs), state.start)
+        where = jnp.arange(math.prod(here.shape)).reshape(here.shape) * self.slots + here
+        flat = state.table.reshape(-1)
+        found = flat[where]
+        n = jnp.maximum(found - state.before, 0) + 1
+        entry = jnp.where(counted, state.before + n, found)
+        flat = flat.at[where].set(entry, mode="promise_in_bounds", unique_indices=True)
+        ends, steps = done & counted, state.steps + counted
+        after = Visited(
+            flat.reshape(state.table.shape),
+            jnp.where(ends, state.before + steps, state.before),
+            jnp.where(ends, 0, steps),
+            start,
+        )
+        return after, jnp.where(counted, n + (here == start), 1)
+
+
+def visits_of_cells(cells: int, cell: Cell) -> Visits:
+    """Return a table with one slot per cell."""
+    return Visits(cells, lambda obs: _within(cell(obs), cells))
+
+
+def visits_by_hash(slots: int, key: Key | None = None) -> Visits:
+    """Return a table in which observations share a slot with probability 1/slots.
+
+    When an episode has visited k different observations, a new one counts as visited with probability k/slots at most.
+    """
+    read_count("slots", slots, 1)
+    return Visits(slots, lambda obs: (hash_rows(obs if key is None else key(obs)) % slots).astype(jnp.int32))
+
+
+def hash_rows(obs: jax.Array) -> jax.Array:
+    """Return a 32-bit hash of each row, uint32 (B,).
+
+    Every number of a row is mixed, multiplied by an odd number of its own and added up mod 2³², then mixed again.
+    Mixing first matters for floats, whose low bits are mostly 0.
+
+    >>> rows = hash_rows(jnp.array([[0.0, 1.0], [1.0, 0.0], [-0.0, 1.0]]))
+    >>> bool(rows[0] == rows[2]), bool(rows[0] == rows[1])
+    (True, False)
+    """
+    rows = jnp.reshape(obs, (len(obs), -1))
+    if jnp.issubdtype(rows.dtype, jnp.floating):
+        words = jax.lax.bitcast_convert_type(rows.astype(jnp.float32) + 0.0, jnp.uint32)  # -0.0 + 0.0 is 0.0
+    else:
+        words = rows.astype(jnp.uint32)
+    odd = np.random.default_rng(0).integers(2**31, size=words.shape[1], dtype=np.uint32) * 2 + 1
+    return _mix((_mix(words) * odd).sum(axis=1, dtype=jnp.uint32))
+
+
+def _mix(words: jax.Array) -> jax.Array:
+    """Let every bit depend on every other (two rounds of multiply and shift)."""
+    words = (words ^ (words >> 16)) * jnp.uint32(0x85EBCA6B)
+    words = (words ^ (words >> 13)) * jnp.uint32(0xC2B2AE35)
+    return words ^ (words >> 16)
+
+
+def episodic_count(
+    cells: int | None = None,
+    alpha: float = ALPHA,
+    *,
+    root: bool = False,
+    cell: Cell = lambda obs: obs,
+    slots: int = SLOTS,
+) -> PureBonus:
     """Pay for arriving in a cell, less with each visit in this episode.
 
         F_t = α / n(s_{t+1}),  or  α / √n(s_{t+1}) with root=True                          (tabular_im)
 
     `payback.bonuses.EpisodicCount` with a table instead of a dictionary: n includes the present visit, the start
     counts once, without pay. A cell outside 0 … cells − 1 counts as the nearest one, because nothing can be raised
-    under `jit`.
+    under `jit`. Without `cells`, observations of any shape (or what `cell` makes of them) are hashed to one of `slots`
+    slots: when an episode has visited k different ones, a new one counts as visited with probability k/slots.
 
     >>> bonus = episodic_count(cells=3, alpha=1.0)
     >>> here, no = jnp.array([0]), jnp.array([False])
@@ -43,34 +174,81 @@ def episodic_count(cells: int, alpha: float = 0.02, *, root: bool = False, cell:
     >>> first.tolist(), second.tolist()
     ([1.0], [0.5])
     """
-
-    def init(key: jax.Array, obs: jax.Array) -> Visited:
-        rows = cell(obs).shape
-        return Visited(jnp.zeros((*rows, cells), jnp.int32), jnp.ones(rows, bool))
+    visits = visits_by_hash(slots, cell) if cells is None else visits_of_cells(cells, cell)
 
     def update(
         state: Visited, obs: jax.Array, action: Any, next_obs: jax.Array, done: jax.Array, valid: Any = None
     ) -> tuple[Visited, jax.Array]:
-        counted = jnp.ones_like(done) if valid is None else valid
-        start, here = (jnp.arange(cells) == _within(cell(seen), cells)[..., None] for seen in (obs, next_obs))
-        begins = (state.fresh & counted)[..., None]
-        table = jnp.where(begins, start, state.table) + (here & counted[..., None])
-        n = jnp.maximum(jnp.where(here, table, 0).sum(axis=-1), 1)
-        ends = done & counted
-        table = jnp.where(ends[..., None], 0, table).astype(jnp.int32)
-        fresh = jnp.where(counted, ends, state.fresh)
-        return Visited(table, fresh), jnp.where(counted, _pay(alpha, n, root), 0.0)
+        state, n = visits.arrive(state, obs, next_obs, done, valid)
+        return state, _pay(alpha, n, root, valid)
 
-    return PureBonus(init, update)
+    return PureBonus(lambda key, obs: visits.init(obs), update)
 
 
-def count(cells: int, alpha: float = 0.1, *, root: bool = True, cell: Cell = lambda obs: obs) -> PureBonus:
+class Episodic(NamedTuple):
+    """The state of a bonus and the visits that divide it."""
+
+    bonus: State
+    visited: Visited
+
+
+def episodic(bonus: PureBonus, *, root: bool = False, key: Key | None = None, slots: int = SLOTS) -> PureBonus:
+    """Divide any pure bonus by the visits of the observation in this episode.
+
+        F_t / n(s_{t+1}),  or  F_t / √n(s_{t+1}) with root=True
+
+    Use it around bonuses that change slowly, as `rnd` does: within an episode they pay the same for every visit, so
+    that GRM has little to repay or to pay out. Observations, or what `key` makes of them, are hashed to `slots` slots
+    per environment: when an episode has visited k different ones, a new one counts as visited with probability k/slots.
+
+    >>> bonus = episodic(count(cells=3, alpha=1.0, root=False))
+    >>> here, no = jnp.array([0]), jnp.array([False])
+    >>> state = bonus.init(jax.random.key(0), here)
+    >>> state, first = bonus.update(state, here, None, here + 1, no)
+    >>> bonus.update(state, here + 1, None, here + 1, no)[1].tolist()
+    [0.25]
+    """
+    visits = visits_by_hash(slots, key)
+
+    def init(key: jax.Array, obs: jax.Array) -> Episodic:
+        return Episodic(bonus.init(key, obs), visits.init(obs))
+
+    def update(
+        state: Episodic, obs: jax.Array, action: Any, next_obs: jax.Array, done: jax.Array, valid: Any = None
+    ) -> tuple[Episodic, jax.Array]:
+        inner, F = bonus.update(state.bonus, obs, action, next_obs, done, valid)
+        visited, n = visits.arrive(state.visited, obs, next_obs, done, valid)
+        return Episodic(inner, visited), _pay(F, n, root, valid)
+
+    def learn(state: Episodic, obs: Any, action: Any, next_obs: Any) -> tuple[Episodic, jax.Array]:
+        assert bonus.learn is not None
+        inner, loss = bonus.learn(state.bonus, obs, action, next_obs)
+        return state._replace(bonus=inner), loss
+
+    return PureBonus(init, update, None if bonus.learn is None else learn)
+
+
+class Counted(NamedTuple):
+    """Visits of all cells in all of training, and the size of the bonus so far."""
+
+    table: jax.Array
+    """(cells,)."""
+    square: jax.Array
+    """The mean of F²."""
+    measured: jax.Array
+    """The rows of which `square` is the mean."""
+
+
+def count(
+    cells: int, alpha: float = ALPHA, *, root: bool = True, cell: Cell = lambda obs: obs, normalise: bool = True
+) -> PureBonus:
     """Pay for arriving in a cell, less with each visit in all episodes of all environments.
 
         F_t = α / √n(s_{t+1}),  or  α / n(s_{t+1}) with root=False
 
-    `payback.bonuses.Count` with a table instead of a dictionary: a batch is counted before one of its rows is paid.
-    A cell outside 0 … cells − 1 counts as the nearest one, because nothing can be raised under `jit`.
+    `payback.bonuses.Count` with a table instead of a dictionary: a batch is counted before one of its rows is paid, and
+    F is divided by the root mean square of all earlier F (`normalise`). A cell outside 0 … cells − 1 counts as the
+    nearest one, because nothing can be raised under `jit`.
 
     >>> bonus = count(cells=2, alpha=1.0, root=False)
     >>> state = bonus.init(jax.random.key(0), jnp.array([0, 0]))
@@ -78,25 +256,32 @@ def count(cells: int, alpha: float = 0.1, *, root: bool = True, cell: Cell = lam
     [0.5, 0.5]
     """
 
-    def init(key: jax.Array, obs: jax.Array) -> jax.Array:
-        return jnp.zeros(cells, jnp.int32)
+    def init(key: jax.Array, obs: jax.Array) -> Counted:
+        return Counted(jnp.zeros(cells, jnp.int32), jnp.zeros(()), jnp.zeros(()))
 
     def update(
-        state: jax.Array, obs: Any, action: Any, next_obs: jax.Array, done: jax.Array, valid: Any = None
-    ) -> tuple[jax.Array, jax.Array]:
-        counted, here = jnp.ones_like(done) if valid is None else valid, _within(cell(next_obs), cells)
-        state = state.at[here].add(counted.astype(jnp.int32))
-        return state, jnp.where(counted, _pay(alpha, jnp.maximum(state[here], 1), root), 0.0)
+        state: Counted, obs: Any, action: Any, next_obs: jax.Array, done: jax.Array, valid: Any = None
+    ) -> tuple[Counted, jax.Array]:
+        here = _within(cell(next_obs), cells)
+        counts = jnp.ones(here.shape, jnp.int32) if valid is None else valid.astype(jnp.int32)
+        table = state.table.at[here].add(counts)
+        F = _pay(1.0, jnp.maximum(table[here], 1), root, valid)
+        rows = counts.sum().astype(jnp.float32)
+        measured = state.measured + rows
+        square = state.square + ((F * F).sum() - rows * state.square) / jnp.maximum(measured, 1)
+        scale = jnp.where(state.square > 0, jax.lax.rsqrt(jnp.maximum(state.square, 1e-30)), 1.0)
+        return Counted(table, square, measured), alpha * (jnp.minimum(F * scale, LIMIT) if normalise else F)
 
     return PureBonus(init, update)
 
 
 def _within(found: jax.Array, cells: int) -> jax.Array:
-    """Return the nearest cell that there is: one outside the table would be counted nowhere and pay α for ever."""
+    """Return the nearest existing cell: one outside the table would be counted nowhere and always pay α."""
     whole = found.astype(jnp.int32) if found.dtype == bool else found  # as an index, booleans would be a mask
-    return jnp.clip(whole, 0, cells - 1)
+    return jnp.clip(whole, 0, cells - 1).astype(jnp.int32)
 
 
-def _pay(alpha: float, n: jax.Array, root: bool) -> jax.Array:
+def _pay(F: float | jax.Array, n: jax.Array, root: bool, valid: Any) -> jax.Array:
     visits = n.astype(jnp.float32)
-    return alpha / (jnp.sqrt(visits) if root else visits)
+    paid = F / (jnp.sqrt(visits) if root else visits)
+    return paid if valid is None else jnp.where(valid, paid, 0.0)

@@ -1,4 +1,4 @@
-"""The networks of all bonuses: an MLP for vectors, a small CNN before it for images."""
+"""The networks of all bonuses: MLPs for vectors, a small CNN before them for images, and models of the dynamics."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from itertools import pairwise
 
 import torch
 from torch import nn
+from torch.nn import functional
+
+from payback.bonuses.torch.encoders import ActionEncoder
 
 
 class Layers(nn.Sequential):
@@ -17,11 +20,11 @@ class Layers(nn.Sequential):
     """
 
     def __call__(self, input: torch.Tensor) -> torch.Tensor:
-        """Return what the last layer makes of it."""
+        """Return the output of the last layer."""
         return self.forward(input)
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Return what the last layer makes of it."""
+        """Return the output of the last layer."""
         for layer in self._modules.values():
             assert layer is not None
             input = layer.forward(input)
@@ -59,6 +62,36 @@ def encoder(shape: tuple[int, ...], *sizes: int, channels: int = 32) -> Layers:
     return Layers(*convolutions, nn.Flatten(), *mlp(channels * math.prod(pixels), *sizes))
 
 
+class InverseModel(Layers):
+    """Predict an action from φ(s) and φ(s′).
+
+    >>> model = InverseModel(True, 4, 8, 3)
+    >>> model.error(torch.zeros(1, 2), torch.zeros(1, 2), torch.tensor([[0.0, 1.0, 0.0]])).shape
+    torch.Size([])
+    """
+
+    def __init__(self, discrete: bool, *sizes: int):
+        super().__init__(*mlp(*sizes))
+        self.discrete = discrete
+
+    def error(self, before: torch.Tensor, after: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
+        """Return the cross-entropy of discrete actions, or the mean squared error of continuous ones."""
+        guess = self(torch.cat([before, after], dim=1))
+        return functional.cross_entropy(guess, a) if self.discrete else functional.mse_loss(guess, a)
+
+
+def dynamics(
+    shape: tuple[int, ...], actions: ActionEncoder | None, *, width: int, latent: int, forward: bool = True
+) -> nn.ModuleDict:
+    """Return φ(s), the forward model g(φ(s), a) → φ(s′) and the inverse model (φ(s), φ(s′)) → a."""
+    assert actions is not None
+    networks: dict[str, nn.Module] = {"encoder": encoder(shape, width, width, latent)}
+    if forward:
+        networks["model"] = mlp(latent + actions.size, width, latent)
+    networks["inverse"] = InverseModel(actions.discrete, 2 * latent, width, actions.size)
+    return nn.ModuleDict(networks)
+
+
 def initialise(network: nn.Module) -> None:
     """Draw orthogonal weights of gain √2 and set biases to 0, as RND's authors do."""
     for layer in network.modules():
@@ -69,7 +102,7 @@ def initialise(network: nn.Module) -> None:
 
 
 def read_device(name: str, device: str | torch.device) -> torch.device:
-    """Return the device, or say that it is not there."""
+    """Return the device, or raise if this Torch does not have it."""
     try:
         found = torch.device(device)
         torch.empty(0, device=found)

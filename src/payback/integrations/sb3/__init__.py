@@ -1,6 +1,6 @@
 """Stable-Baselines3: a VecEnv wrapper that adds a shaped intrinsic reward, and a callback that checks the rest.
 
-    env = ShapeVecReward(make_vec_env("CartPole-v1", 8), novelty, payback.grm(0.99, delay=30))
+    env = ShapeVectorReward(make_vec_env("CartPole-v1", 8), novelty, payback.grm(0.99, delay=30))
     PPO("MlpPolicy", env, gamma=0.99).learn(100_000, callback=CheckShaping())
 
 The learner is paid r_t + F'_t; `Monitor`, which make_vec_env puts inside, goes on reporting the extrinsic return.
@@ -21,9 +21,7 @@ with host("Stable-Baselines3", "pip install 'payback[sb3]'"):
     import_module("stable_baselines3")  # before Gymnasium, which comes with it and would otherwise be named
 
 from payback.integrations.sb3.check_shaping import CheckShaping
-from payback.integrations.sb3.saved_model import load_model, save_model
-from payback.integrations.sb3.shape_vec_reward import ShapeVecReward, Source
-from payback.integrations.sb3.stack import find_shaping
-from payback.integrations.sb3.unshaped import Unshaped
+from payback.integrations.sb3.saved_model import find_shaping, load_model, save_model
+from payback.integrations.sb3.shape_vector_reward import ShapeVectorReward, Source, Unshaped
 
-__all__ = ["CheckShaping", "ShapeVecReward", "Source", "Unshaped", "find_shaping", "load_model", "save_model"]
+__all__ = ["CheckShaping", "ShapeVectorReward", "Source", "Unshaped", "find_shaping", "load_model", "save_model"]

@@ -1,19 +1,32 @@
-"""The callback that checks what the wrapper cannot see, keeps F̄ with the model, and writes the shaping's figures."""
+"""The callback that checks what the wrapper cannot see, keeps F̄ with the model, and logs the shaping's figures."""
+
+# Stable-Baselines3's types are generic or missing, so that what comes from it is unknown to a type checker.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
-import warnings
+from typing import Any
 
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.vec_env import VecEnvWrapper
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize, unwrap_vec_normalize
+from stable_baselines3.her import HerReplayBuffer
 
-from payback.integrations.lasting_state import running_mean
-from payback.integrations.ledger import ShapingWarning
-from payback.integrations.sb3.saved_model import keep_means, restore_means
-from payback.integrations.sb3.shape_vec_reward import ShapeVecReward
-from payback.integrations.sb3.stack import OFF_POLICY, gamma_of, gamma_problems_of, is_blind, problems_of, shapings_of
-from payback.integrations.watch import ROUNDING
+from payback.core.state import running_mean
+from payback.core.transform import Match
+from payback.integrations.sb3.saved_model import Stack, keep_means, restore_means, shapings_of
+from payback.integrations.sb3.shape_vector_reward import ShapeVectorReward
+from payback.messages import changed_reward, other_gamma, warn
+from payback.monitor import changed
+
+OFF_POLICY = (
+    "A replayed F′ belongs to its own history: a history is worth its extrinsic value less its debt, for one-step and "
+    "n-step targets, replayed in any order. A Q-function that sees the debt (observe_debt=True) learns exactly that, "
+    "and its greedy policy is the one without a bonus; one that does not see it averages over the debts of other "
+    "histories, and its greedy policy may change."
+)
+"""What holds for learners with a replay buffer; tests/integrations/test_off_policy.py holds it."""
 
 
 class CheckShaping(BaseCallback):
@@ -32,32 +45,32 @@ class CheckShaping(BaseCallback):
     def __init__(self, strict: bool = True):
         super().__init__()
         self.strict = strict
-        self._found = False
+        self._tampered = False
         self._last: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         """The last step's rewards as the learner holds them, as they were then, and which episodes ended."""
         self._gamma: float | None = None
-        self._stack: list[tuple[ShapeVecReward, list[VecEnvWrapper]]] = []
+        self._stack: Stack = []
         self._sums = [0.0] * 4
         self._steps = 0
 
     def _on_training_start(self) -> None:
         for problem in problems_of(self.model, self.training_env):
-            self._tell(problem)
-        self._gamma = gamma_of(self.model)
+            self._report(problem)
+        self._gamma = _gamma_of(self.model)
         if is_blind(self.model, self.training_env):
-            warnings.warn(f"{OFF_POLICY} This learner does not see it", ShapingWarning, stacklevel=3)
+            warn(f"{OFF_POLICY} This learner does not see it")
         self._stack = shapings_of(self.training_env)
         for shaping, _ in self._stack:
-            shaping.around.left = 0  # because this callback sees all that the call stack would show, and more
+            shaping.outer.left = 0  # because this callback sees all that the call stack would show, and more
         self._begin_sums()
         restore_means(self.model, self.training_env)
 
     def _on_step(self) -> bool:
         outermost = self._stack[0][0]
-        self._sums = [total + sum(values) for total, values in zip(self._sums, outermost.told, strict=True)]
+        self._sums = [total + sum(values) for total, values in zip(self._sums, outermost.reported, strict=True)]
         self._steps += 1
         given, ends = self.locals.get("rewards"), self.locals.get("dones")
-        if not self._found and given is not None:
+        if not self._tampered and given is not None:
             self._look_back(given)
             self._last = given, given.copy(), outermost.done
             for shaping, outside in self._stack:
@@ -69,46 +82,35 @@ class CheckShaping(BaseCallback):
         return True
 
     def _on_rollout_start(self) -> None:
-        if gamma_of(self.model) != self._gamma:
-            self._gamma = gamma_of(self.model)
+        if _gamma_of(self.model) != self._gamma:
+            self._gamma = _gamma_of(self.model)
             for problem in gamma_problems_of(self.model, self._stack):
-                self._tell(problem)
+                self._report(problem)
 
     def _on_rollout_end(self) -> None:
         self._look_back(None)
-        keep_means(self.model, [shaping.ledger for shaping, _ in self._stack])
-        ledger = self._stack[0][0].ledger
+        keep_means(self.model, [shaping for shaping, _ in self._stack])
+        shaping, _ = self._stack[0]
         if self._steps:
             for name, total in zip(("extrinsic", "intrinsic", "shaped", "owed"), self._sums, strict=True):
-                self.logger.record(f"shaping/{name}", total / (self._steps * ledger.num_envs))
-        mean = running_mean(ledger.state)
+                self.logger.record(f"shaping/{name}", total / (self._steps * shaping.num_envs))
+        mean = running_mean(shaping.shaping_state.loans)
         if mean is not None:
             self.logger.record("shaping/mean", mean)
-        if ledger.watch is not None:
-            self.logger.record("shaping/residual", ledger.watch.take_residual())
-        self.logger.record("shaping/drops", ledger.drops)
+        if isinstance(shaping.monitor.ledger.transform, Match):
+            self.logger.record("shaping/residual", shaping.monitor.take_residual())
+        self.logger.record("shaping/drops", shaping.monitor.drops)
         self._begin_sums()
-
-    def _on_training_end(self) -> None:
-        # RL Zoo also calls this after a training that was refused before it began: then there is no stack.
-        for shaping, _ in self._stack:
-            if shaping.ledger.watch is not None:
-                shaping.ledger.watch.sum_up()
 
     def _begin_sums(self) -> None:
         self._sums, self._steps = [0.0] * 4, 0
 
-    def _compare(self, given: np.ndarray, shaping: ShapeVecReward, outside: list[VecEnvWrapper]) -> None:
-        size = np.abs(shaping.received) + np.abs(shaping.shaped)
-        wrong = np.flatnonzero(np.abs(given - shaping.paid) > ROUNDING * size + 1e-12)
-        if not len(wrong):
-            return
-        self._found, k = True, int(wrong[0])
-        self._tell(
-            f"the shaping paid {shaping.paid[k]:.6g} to environment {k}, but the learner is given {given[k]:.6g}, "
-            f"because a wrapper outside ({_names(outside)}) changes rewards: loans and repayments no longer "
-            "cancel; put it inside ShapeVecReward"
-        )
+    def _compare(self, given: np.ndarray, shaping: ShapeVectorReward, outside: list[VecEnvWrapper]) -> None:
+        k = changed(given, shaping.received, shaping.shaped)
+        if k is not None:
+            self._tampered = True
+            culprit = f"a wrapper outside ({_names(outside)})"
+            self._report(changed_reward(shaping.paid[k], given[k], k, culprit, "put it inside ShapeVectorReward"))
 
     def _look_back(self, given: np.ndarray | None) -> None:
         """Look at the last step's rewards again: callbacks after this one may have changed them in place.
@@ -116,34 +118,81 @@ class CheckShaping(BaseCallback):
         Rows in which an episode ended are left out, because SB3 itself adds the bootstrapped value there.
         """
         last, self._last = self._last, None
-        if last is None or last[0] is given or self._found or last[0].tobytes() == last[1].tobytes():
+        if last is None or last[0] is given or self._tampered or last[0].tobytes() == last[1].tobytes():
             return
         now, then, done = last
         wrong = np.flatnonzero((now != then) & ~done)
         if len(wrong):
-            self._found, k = True, int(wrong[0])
-            self._tell(
-                f"the learner was given {then[k]:.6g} for environment {k}, which then became {now[k]:.6g}, because "
-                "another callback changes rewards: loans and repayments no longer cancel; add bonuses up before they "
-                "are shaped"
-            )
+            self._tampered, k = True, int(wrong[0])
+            remedy = "add bonuses up before they are shaped"
+            self._report(changed_reward(then[k], now[k], k, "another callback", remedy))
 
     def _compare_ends(self, ends: np.ndarray) -> None:
         shaping, outside = self._stack[0]
         wrong = np.flatnonzero(ends != shaping.done)
-        if self._found or not len(wrong):
+        if self._tampered or not len(wrong):
             return
-        self._found, k = True, int(wrong[0])
-        self._tell(
+        self._tampered, k = True, int(wrong[0])
+        self._report(
             f"the episode of environment {k} {'ends' if ends[k] else 'goes on'} for the learner, not for the shaping, "
             f"because a wrapper outside ({_names(outside)}) changes `done`: debts are settled at other steps than "
-            "the learner's episodes end; put it inside ShapeVecReward"
+            "the learner's episodes end; put it inside ShapeVectorReward"
         )
 
-    def _tell(self, problem: str) -> None:
+    def _report(self, problem: str) -> None:
         if self.strict:
             raise ValueError(f"{problem}; to go on all the same use CheckShaping(strict=False)")
-        warnings.warn(problem, ShapingWarning, stacklevel=3)
+        warn(problem)
+
+
+def gamma_problems_of(model: Any, stack: Stack) -> list[str]:
+    """Return which shapings repay with another γ than the model discounts with now: a model's γ may be changed."""
+    transforms = [shaping.monitor.ledger.transform for shaping, _ in stack]
+    gammas = [transform.gamma for transform in transforms if isinstance(transform, Match)]
+    learner = _gamma_of(model)
+    if learner is None:
+        name = type(model).__name__
+        return [
+            f"{name} has no discount: it learns from undiscounted returns, but the loans are repaid with gamma "
+            f"{gamma}; use gamma=1 in the transform"
+            for gamma in gammas
+            if gamma != 1
+        ]
+    return [other_gamma(learner, gamma) for gamma in gammas if learner != gamma]
+
+
+def problems_of(model: Any, env: VecEnv) -> list[str]:
+    """Return what of the model and its environment's wrappers is known to undo the guarantee."""
+    stack = shapings_of(env)
+    for shaping, _ in stack:
+        shaping.monitor.confirmed = True
+    problems = gamma_problems_of(model, stack)
+    if any(isinstance(wrapper, VecNormalize) and wrapper.norm_reward for _, outside in stack for wrapper in outside):
+        problems.append(
+            "VecNormalize outside the shaping divides and clips shaped rewards by a drifting scale, so loans and "
+            "repayments no longer cancel; put it inside ShapeVectorReward, or use norm_reward=False"
+        )
+    inner = unwrap_vec_normalize(stack[-1][0].venv)
+    if isinstance(model, OffPolicyAlgorithm) and inner is not None and unwrap_vec_normalize(env) is inner:
+        problems.append(
+            "VecNormalize is inside the shaping, and SB3's off-policy learners store the reward that it was given, "
+            "without the shaping; put it outside ShapeVectorReward, with norm_reward=False"
+        )
+    if isinstance(getattr(model, "replay_buffer", None), HerReplayBuffer):
+        problems.append(
+            "HerReplayBuffer computes rewards anew for other goals and loses the shaping; use a plain buffer"
+        )
+    return problems
+
+
+def is_blind(model: Any, env: VecEnv) -> bool:
+    """Return whether a learner with a replay buffer does not see the debt."""
+    return isinstance(model, OffPolicyAlgorithm) and not all(one.observes_debt for one, _ in shapings_of(env))
+
+
+def _gamma_of(model: Any) -> float | None:
+    """Return the discount that a model uses now, None for one that has none (ARS)."""
+    return getattr(model, "gamma", None)
 
 
 def _names(outside: list[VecEnvWrapper]) -> str:

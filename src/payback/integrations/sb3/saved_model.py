@@ -1,51 +1,72 @@
-"""Keeping F̄ with a saved model: in the file that SB3 writes, as numbers."""
+"""Find the shapings in a stack of VecEnv wrappers, and keep their F̄ with a saved model: in SB3's file, as numbers."""
 
 # Stable-Baselines3's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
 import tempfile
-import warnings
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from stable_baselines3.common.base_class import BaseAlgorithm
-from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
-from payback.integrations.lasting_state import lasting, with_lasting
-from payback.integrations.ledger import Ledger, ShapingWarning
-from payback.integrations.sb3.stack import find_shaping, shapings_of
+from payback.core.state import shared_of, with_shared
+from payback.integrations.sb3.shape_vector_reward import ShapeVectorReward
+from payback.messages import warn
 
 STATE = "shaping.npz"
 """The shaping state's name inside a saved model's zip file."""
 MEANS = "shaping_means"
 """The model's attribute, lists of numbers, that SB3 saves and loads with it."""
+Stack = list[tuple[ShapeVectorReward, list[VecEnvWrapper]]]
+"""Every shaping of an environment, the outermost first, each with the wrappers between it and the one before."""
 
 
-def keep_means(model: Any, ledgers: Iterable[Ledger]) -> None:
-    """Put what outlives episodes (F̄) of every shaping where `model.save` finds it."""
-    setattr(model, MEANS, [[x.tolist() for x in lasting(ledger.transform, ledger.state)] for ledger in ledgers])
+def find_shaping(env: VecEnv | None) -> tuple[ShapeVectorReward, list[VecEnvWrapper]]:
+    """Return the outermost shaping wrapper in `env` and the wrappers outside it."""
+    outside = []
+    while isinstance(env, VecEnvWrapper):
+        if isinstance(env, ShapeVectorReward):
+            return env, outside
+        outside.append(env)
+        env = env.venv
+    raise ValueError("there is no ShapeVectorReward among the environment's wrappers; wrap it before making the model")
+
+
+def shapings_of(env: VecEnv | None) -> Stack:
+    """Return every shaping wrapper in `env`."""
+    found = [find_shaping(env)]
+    while True:
+        try:
+            found.append(find_shaping(found[-1][0].venv))
+        except ValueError:
+            return found
+
+
+def keep_means(model: Any, shapings: Iterable[ShapeVectorReward]) -> None:
+    """Put what all environments share (F̄) of every shaping where `model.save` finds it."""
+    means = [[x.tolist() for x in shared_of(shaping.shaping_state.loans)] for shaping in shapings]
+    setattr(model, MEANS, means)
 
 
 def restore_means(model: Any, env: VecEnv) -> None:
-    """Give F̄ of a loaded model to shapings that have not begun; say so where there is none to give."""
+    """Give F̄ of a loaded model to shapings that have not begun; warn where there is none to give."""
     kept: list[Any] = getattr(model, MEANS, None) or []
     for place, (shaping, _) in enumerate(shapings_of(env)):
-        ledger = shaping.ledger
-        if ledger.steps or not lasting(ledger.transform, ledger.state):
+        state = shaping.shaping_state
+        if shaping.monitor.steps or not shared_of(state.loans):
             continue
         try:
-            ledger.state = with_lasting(ledger.transform, ledger.state, kept[place])
+            shaping.shaping_state = state._replace(loans=with_shared(state.loans, kept[place]))
         except (IndexError, ValueError):
             if kept or getattr(model, "_n_updates", 0):
-                warnings.warn(
+                warn(
                     "the model was trained before, but no F̄ that fits the shaping came with it: the mean of the bonus "
-                    "starts anew at 0. Train with the callback CheckShaping(), and save() keeps it",
-                    ShapingWarning,
-                    stacklevel=4,
+                    "starts anew at 0. Train with the callback CheckShaping(), and save() keeps it"
                 )
 
 
@@ -54,7 +75,7 @@ def save_model(model: BaseAlgorithm, path: str | Path) -> None:
     shaping, _ = find_shaping(model.get_env())
     model.save(path)
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(_zip(path), "a") as archive:
-        shaping.ledger.save(Path(folder) / STATE)
+        shaping.save(Path(folder) / STATE)
         archive.write(Path(folder) / STATE, STATE)
 
 
@@ -68,7 +89,7 @@ def load_model(kind: type[BaseAlgorithm], path: str | Path, env: VecEnv, **optio
     model = kind.load(path, env=env, **options)
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(_zip(path)) as archive:
         if STATE in archive.namelist():
-            shaping.ledger.load(archive.extract(STATE, folder))
+            shaping.load(archive.extract(STATE, folder))
         elif hasattr(model, MEANS):
             restore_means(model, env)
         else:
@@ -77,5 +98,5 @@ def load_model(kind: type[BaseAlgorithm], path: str | Path, env: VecEnv, **optio
 
 
 def _zip(path: str | Path) -> Path:
-    """The file that SB3 makes of a path: it adds a suffix where there is none."""
+    """Return the file that SB3 makes of a path: it adds a suffix where there is none."""
     return Path(path) if Path(path).suffix else Path(f"{path}.zip")

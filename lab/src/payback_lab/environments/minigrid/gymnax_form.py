@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from payback_lab.environments.minigrid import rules
-from payback_lab.environments.minigrid.layouts import POOL, Layouts, load_layouts, make_task, refuse_layouts
+from payback_lab.environments.minigrid.layouts import Layouts, load_layouts, make_task, refuse_layouts
 from payback_lab.environments.minigrid.tasks import Payment
 from payback_lab.environments.minigrid.view import image, observe
 
@@ -35,7 +35,7 @@ class MiniGrid:
         cache: Path | None = None,
     ) -> None:
         self.task = make_task(name, payment, max_steps)
-        self.layouts = load_layouts(name, POOL, cache) if layouts is None else layouts
+        self.layouts = load_layouts(name, folder=cache) if layouts is None else layouts
         refuse_layouts(self.task, self.layouts)
         self.name = name
 

@@ -16,11 +16,11 @@ import numpy as np
 from payback_lab.atomic_write import write_file
 from payback_lab.environments.minigrid import tiles
 from payback_lab.environments.minigrid.tasks import Payment, Task, entry_of, refuse_limit, refuse_payment
-from payback_lab.running.locks import locked
+from payback_lab.running.task import locked
 from payback_lab.user_error import UserError
 
 POOL = 10_000
-"""How many layouts a pool has unless told otherwise."""
+"""Number of layouts in a pool, unless the task's entry gives another."""
 
 
 class Layouts(NamedTuple):
@@ -46,7 +46,9 @@ def make_task(name: str, payment: Payment = "one", max_steps: int | None = None)
     limit = int(env.max_steps) if max_steps is None else max_steps
     refuse_payment(payment)
     refuse_limit(limit)
-    return Task(name, env.width, env.height, limit, entry.target, bool(env.see_through_walls), entry.noisy, payment)
+    sees_through_walls = bool(env.see_through_walls)
+    target = entry.target, entry.target_colour
+    return Task(name, env.width, env.height, limit, *target, sees_through_walls, entry.noisy, payment)
 
 
 def package_env(name: str) -> Any:
@@ -73,9 +75,18 @@ def _with_ball(maker: Any) -> Any:
     return NoisyTV
 
 
-def draw_layouts(name: str, count: int = POOL, first_seed: int = 0) -> Layouts:
-    """Draw the layouts of the seeds `first_seed`, `first_seed` + 1, …"""
-    env = package_env(name)
+def pool_of(name: str) -> int:
+    """Return the number of layouts in a task's pool: fewer than `POOL` where drawing is slow.
+
+    >>> pool_of("MultiRoom-N6"), pool_of("MultiRoom-N12-S10")
+    (10000, 1000)
+    """
+    return entry_of(name).pool or POOL
+
+
+def draw_layouts(name: str, count: int | None = None, first_seed: int = 0) -> Layouts:
+    """Draw the layouts of the seeds `first_seed`, `first_seed` + 1, …, `pool_of(name)` of them by default."""
+    env, count = package_env(name), pool_of(name) if count is None else count
     grid = np.empty((count, env.height * env.width), np.uint16)
     agent = np.empty((3, count), np.int32)
     for n in range(count):
@@ -96,14 +107,14 @@ def _tile_of(thing: Any) -> np.uint16:
     return tiles.tile(*thing.encode(), contents=0 if thing.contains is None else int(_tile_of(thing.contains)))
 
 
-def load_layouts(name: str, count: int = POOL, folder: Path | None = None) -> Layouts:
+def load_layouts(name: str, count: int | None = None, folder: Path | None = None) -> Layouts:
     """Read a task's pool from the cache, or draw it and put it there; of several processes, one draws.
 
-    A pool that is damaged or that another version of the package has drawn raises a `UserError` that says what to do.
+    A damaged pool, or one drawn by another version of the package, raises a `UserError` that says what to do.
     """
     entry_of(name)
-    folder = folder or cache_folder()
-    path = folder / f"{name}-{count}.npz"
+    path = pool_path(name, count, folder)
+    folder = path.parent
     if not path.exists():
         try:
             with locked(folder, [path.name]):
@@ -130,6 +141,11 @@ def refuse_layouts(task: Task, layouts: Layouts) -> None:
 def cache_folder() -> Path:
     """Return where pools are kept: below XDG_CACHE_HOME, or ~/.cache."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "payback-lab" / "layouts"
+
+
+def pool_path(name: str, count: int | None = None, folder: Path | None = None) -> Path:
+    """Return the file in which a task's pool is kept."""
+    return (folder or cache_folder()) / f"{name}-{pool_of(name) if count is None else count}.npz"
 
 
 def _read(path: Path) -> Layouts:

@@ -4,13 +4,14 @@ A third of the episodes act at random, a third prefer what changes something (to
 key), and a third follow a shortest plan, so that the ends of solved episodes are compared too.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from payback_lab.environments.minigrid import rules
-from payback_lab.environments.minigrid.layouts import Layouts, package_env
+from payback_lab.environments.minigrid.layouts import POOL, Layouts, package_env, pool_of
 from payback_lab.environments.minigrid.tasks import Task
 
 COLOUR_NAMES = ("red", "green", "blue", "purple", "yellow", "grey")
@@ -39,18 +40,18 @@ class Log(NamedTuple):
 
 
 def record(
-    task: Task, layouts: Layouts, plans: Sequence[Sequence[int]], actions: int, random: np.random.Generator
+    task: Task, layouts: Layouts, plans: Mapping[int, Sequence[int]], actions: int, random: np.random.Generator
 ) -> Log:
     """Play whole episodes until at least so many actions are taken; layout n must be the package's of seed n."""
-    env, rows = package_env(task.name), []
-    env.max_steps = task.max_steps
+    begin, rows, planned = _starts(task), [], list(plans)
     pool = len(layouts.x)
     episodes = taken = 0
     while taken < actions:
         manner = episodes % 3
-        n = episodes // 3 % len(plans) if manner == 2 else int(random.integers(pool))
+        n = planned[episodes // 3 % len(planned)] if manner == 2 else int(random.integers(pool))
         draw = np.float32((n + 0.5) / pool)
-        seen, _ = env.reset(seed=n)
+        env = begin(n)
+        seen = env.gen_obs()
         rows.append((True, draw, 0, seen["image"], seen["direction"], 0.0, False, False))
         painter = np.array([draw * np.float32(rules.SEEDS)]).astype(np.uint32)
         chosen = _actions(env, iter(plans[n] if manner == 2 else ()), random, curious=manner == 1)
@@ -67,6 +68,24 @@ def record(
         episodes += 1
     types = (bool, np.float32, np.int32, np.uint8, np.int32, np.float32, bool, bool)
     return Log(*(np.array(column, kind) for column, kind in zip(zip(*rows, strict=True), types, strict=True)))
+
+
+def _starts(task: Task) -> Callable[[int], Any]:
+    """Return a function that starts the package's episode of a seed, from a copy of its start where drawing is slow."""
+    env = package_env(task.name)
+    env.max_steps = task.max_steps
+    drawn: dict[int, Any] = {}
+
+    def begin(seed: int) -> Any:
+        if pool_of(task.name) == POOL:
+            env.reset(seed=seed)
+            return env
+        if seed not in drawn:
+            env.reset(seed=seed)
+            drawn[seed] = deepcopy(env)
+        return deepcopy(drawn[seed])
+
+    return begin
 
 
 def _paint(env: Any, colour: str) -> None:

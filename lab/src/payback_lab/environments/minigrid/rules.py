@@ -67,7 +67,7 @@ def step(task: Task, state: State, action: jax.Array) -> tuple[State, jax.Array,
 
     moves = (action == AHEAD) & passable
     holds = state.carrying != NOTHING
-    picks = (action == PICK_UP) & ~holds & _portable(kind)
+    picks = (action == PICK_UP) & ~holds & is_portable(kind)
     drops = (action == DROP) & holds & (before == tiles.EMPTY)
     after = jnp.where(picks, tiles.EMPTY, jnp.where(drops, state.carrying, before))
     after = jnp.where(action == TOGGLE, _toggled(before, state.carrying), after)
@@ -83,7 +83,7 @@ def step(task: Task, state: State, action: jax.Array) -> tuple[State, jax.Array,
     )
     if task.noisy:
         moved = _repaint(moved, action == DONE)
-    solved = (picks & (kind == task.target)) | (moves & (kind == tiles.GOAL))
+    solved = (picks & _is_target(task, before)) | (moves & (kind == tiles.GOAL))
     terminated = solved | (moves & (kind == tiles.LAVA))
     return moved, jnp.where(solved, _payment(task, time), 0.0), terminated, time >= task.max_steps
 
@@ -95,8 +95,14 @@ def ahead_of(direction: jax.Array) -> tuple[jax.Array, jax.Array]:
     return dx, dy
 
 
-def _portable(kind: jax.Array) -> jax.Array:
+def is_portable(kind: jax.Array) -> jax.Array:
+    """Return whether objects of these kinds can be picked up."""
     return (kind == tiles.KEY) | (kind == tiles.BALL) | (kind == tiles.BOX)
+
+
+def _is_target(task: Task, tile: jax.Array) -> jax.Array:
+    wanted = tiles.part(tile, 0) == task.target
+    return wanted if task.target_colour is None else wanted & (tiles.part(tile, 1) == task.target_colour)
 
 
 def _toggled(before: jax.Array, carrying: jax.Array) -> jax.Array:

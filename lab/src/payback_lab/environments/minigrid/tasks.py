@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple, get_args
 
-from payback_lab.environments.minigrid.tiles import BALL, BOX, COLOURS
+from payback_lab.environments.minigrid.tiles import BALL, BLUE, BOX, COLOURS
 
 Payment = Literal["one", "minigrid"]
 
@@ -17,6 +17,8 @@ class Task(NamedTuple):
     """Steps after which an episode is truncated."""
     target: int = 0
     """Kind of the object whose being picked up solves the task; 0 where reaching a goal square does."""
+    target_colour: int | None = None
+    """Colour of that object; None where every object of the kind solves the task."""
     sees_through_walls: bool = False
     noisy: bool = False
     """Whether the action DONE repaints every ball in a random colour: a noisy TV."""
@@ -35,29 +37,40 @@ class Task(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """Say how the `minigrid` package makes a task, and what of it the package's class does not tell."""
+    """Describe how the `minigrid` package makes a task, and add what the package's class does not expose."""
 
     maker: str
     """Name of the class in `minigrid.envs`."""
-    arguments: tuple[tuple[str, int | bool], ...]
+    arguments: tuple[tuple[str, int | bool | tuple[int, int]], ...]
     target: int = 0
+    target_colour: int | None = None
     noisy: bool = False
+    pool: int | None = None
+    """Number of layouts in the task's pool where drawing is slow; None for `layouts.POOL`."""
+    large: bool = False
+    """Whether the task has too many states for the exact search, so that its fewest steps are a lower bound."""
 
 
 NOISY = "-NoisyTV"
 
 
-def _corridor(room: int, rows: int) -> Entry:
-    return Entry("KeyCorridorEnv", (("room_size", room), ("num_rows", rows)), target=BALL)
+def _corridor(room: int, rows: int, large: bool = False) -> Entry:
+    return Entry("KeyCorridorEnv", (("room_size", room), ("num_rows", rows)), target=BALL, large=large)
 
 
-def _rooms(number: int, largest: int, noisy: bool = False) -> Entry:
+def _rooms(number: int, largest: int, noisy: bool = False, pool: int | None = None) -> Entry:
     numbers = (("minNumRooms", number), ("maxNumRooms", number), ("maxRoomSize", largest))
-    return Entry("MultiRoomEnv", numbers, noisy=noisy)
+    return Entry("MultiRoomEnv", numbers, noisy=noisy, pool=pool)
 
 
 def _maze(hidden: bool) -> Entry:
     return Entry("ObstructedMaze_1Dlhb", (("key_in_box", hidden), ("blocked", False)), target=BALL)
+
+
+def _two_doors(maker: str, blocked: bool) -> Entry:
+    arguments = (("agent_room", (2, 1)), ("key_in_box", True), ("blocked", blocked), ("num_quarters", 1))
+    # The target has a colour, because the blockers of the doors are balls too.
+    return Entry(maker, (*arguments, ("num_rooms_visited", 4)), target=BALL, target_colour=BLUE, large=blocked)
 
 
 TASKS: dict[str, Entry] = {
@@ -66,11 +79,18 @@ TASKS: dict[str, Entry] = {
     "KeyCorridorS3R2": _corridor(3, 2),
     "KeyCorridorS3R3": _corridor(3, 3),
     "KeyCorridorS4R3": _corridor(4, 3),
+    "KeyCorridorS5R3": _corridor(5, 3),
+    "KeyCorridorS6R3": _corridor(6, 3, large=True),
     "MultiRoom-N2-S4": _rooms(2, 4),
     "MultiRoom-N4-S5": _rooms(4, 5),
     "MultiRoom-N6": _rooms(6, 10),
+    "MultiRoom-N7-S8": _rooms(7, 8),
+    "MultiRoom-N10-S10": _rooms(10, 10, pool=2_000),
+    "MultiRoom-N12-S10": _rooms(12, 10, pool=1_000),
     "ObstructedMaze-1Dl": _maze(hidden=False),
     "ObstructedMaze-1Dlh": _maze(hidden=True),
+    "ObstructedMaze-2Dlh": _two_doors("ObstructedMaze_Full", blocked=False),
+    "ObstructedMaze-2Dlhb": _two_doors("ObstructedMaze_Full_V1", blocked=True),
     "UnlockPickup": Entry("UnlockPickupEnv", (), target=BOX),
     **{
         f"LavaCrossingS{size}N{rivers}": Entry("CrossingEnv", (("size", size), ("num_crossings", rivers)))
@@ -83,8 +103,10 @@ TASKS: dict[str, Entry] = {
         for name, number, largest in (("N2-S4", 2, 4), ("N4-S5", 4, 5), ("N6", 6, 10))
     },
 }
-"""Named as the package registers them, without "MiniGrid-" and the version; MultiRoom-N4-S5 is its v1, because the v0
-of that name has six rooms. A noisy one is MultiRoom with a ball in its first room that the action DONE repaints."""
+"""Named as the package registers them, without "MiniGrid-" and the version. MultiRoom-N4-S5 is its v1, because the v0
+of that name has six rooms; ObstructedMaze-2Dlhb is its v1, because in the v0 a blocker can replace a key. The package
+does not register MultiRoom with 7, 10 and 12 rooms; their names and arguments are those of RIDE (Raileanu and
+Rocktäschel, 2020). A noisy task is MultiRoom with a ball in its first room that the action DONE repaints."""
 
 
 def entry_of(name: str) -> Entry:

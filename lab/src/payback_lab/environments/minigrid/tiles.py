@@ -20,7 +20,7 @@ UNSEEN, EMPTY_KIND, WALL_KIND, FLOOR, DOOR, KEY, BALL, BOX, GOAL, LAVA = range(1
 OPEN, CLOSED, LOCKED = range(3)
 """MiniGrid's numbers of a door's states."""
 COLOURS = 6
-GREY = 5
+BLUE, GREY = 2, 5
 
 
 def tile(kind: int, colour: int, state: int = 0, contents: int = 0) -> np.uint16:

@@ -3,7 +3,7 @@
 Each method's α, the four tasks, and the two tasks that get two more seeds; None while a run that decides is missing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -86,7 +86,12 @@ def chosen_alpha(finished: Finished, method: str) -> float | None:
 
 def chosen_alphas(finished: Finished) -> dict[str, float] | None:
     """Return every method's α, also of the delays that are swept."""
-    found = {method: chosen_alpha(finished, method) for method in (*METHODS, *NEAREST)}
+    return alphas_of(finished, (*METHODS, *NEAREST))
+
+
+def alphas_of(finished: Finished, methods: Sequence[str]) -> dict[str, float] | None:
+    """Return the α of these methods; None while one has not been chosen."""
+    found = {method: chosen_alpha(finished, method) for method in methods}
     known = {method: alpha for method, alpha in found.items() if alpha is not None}
     return known if len(known) == len(found) else None
 

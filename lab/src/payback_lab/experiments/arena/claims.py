@@ -1,13 +1,13 @@
-"""What docs/predictions.md says of the arena before its runs, as sentences; the runs choose the cells that they need.
+"""What docs/predictions.md predicts of the arena, as claims; the runs choose the cells that they need.
 
-The sentences are about each method's own α and about four tasks, which earlier runs choose.
+The claims are about each method's own α and about four tasks, which earlier runs choose.
 """
 
 from collections.abc import Mapping
 
+from payback_lab.claims.decide import Claim, Claims
 from payback_lab.claims.evidence import Cell
-from payback_lab.claims.rules import both, lower, not_shown
-from payback_lab.claims.sentence import Claims, Rule, Sentence
+from payback_lab.claims.rules import Rule, all_of, lower, not_established
 from payback_lab.experiments.arena.chosen import ALPHA, FIRST, cell_of, chosen_alpha, chosen_tasks
 from payback_lab.experiments.arena.config import ArenaConfig
 from payback_lab.experiments.arena.finished import finished_runs
@@ -21,14 +21,14 @@ from payback_lab.experiments.arena.rules import (
     lies_between,
     long_episodes_fail,
     more_than,
-    not_told_apart,
+    not_significantly_different,
     smaller_delay_helps,
     solved,
 )
 from payback_lab.experiments.arena.setting import parse_setting
 from payback_lab.experiments.arena.study import DELAYS, OWN_LIMIT, SWEPT_LIMITS, WITHOUT_TV, limited
 from payback_lab.methods import title
-from payback_lab.running.plan import Result
+from payback_lab.runs import Result
 
 DOORKEY, TV = FIRST
 LONGEST = SWEPT_LIMITS[-1]
@@ -71,13 +71,13 @@ class _Cells:
 
 
 def arena_claims(results: Mapping[str, Result]) -> Claims:
-    """Return the sentences with the cells that the results there are make them about."""
+    """Return the claims, about the cells that the results so far choose."""
     cells = _Cells(results)
-    sentences = (*_on_doorkey(cells), *_between(cells), *_late(cells), *_noisy(cells), *_long(cells))
+    stated = (*_on_doorkey(cells), *_between(cells), *_late(cells), *_noisy(cells), *_long(cells))
     return Claims(
         experiment="arena",
         full=ArenaConfig().total_steps,
-        sentences=sentences,
+        stated=stated,
         title=setting_title,
     )
 
@@ -95,7 +95,7 @@ def setting_title(setting: str) -> str:
     return ", ".join(filter(None, (parsed.task, limit, "RND" if parsed.bonus == "rnd" else "")))
 
 
-def _on_doorkey(cells: _Cells) -> list[Sentence]:
+def _on_doorkey(cells: _Cells) -> list[Claim]:
     rivals = [cells.at(DOORKEY, method) for method in ("grm-30", "pies", "phased")]
     raw, none, pbim = (cells.at(DOORKEY, method) for method in ("im", "none", "pbim"))
     found_note = (
@@ -112,7 +112,7 @@ def _on_doorkey(cells: _Cells) -> list[Sentence]:
         _asked(
             f"The raw bonus finds the goal of {DOORKEY} but ends more than {FAR} times the fewest steps from it.",
             (raw,),
-            both(found(SHARE, raw), more_than(OVER, raw, FAR)),
+            all_of(found(SHARE, raw), more_than(OVER, raw, FAR)),
             found_note,
         ),
         *(
@@ -127,14 +127,14 @@ def _on_doorkey(cells: _Cells) -> list[Sentence]:
         _asked(
             f"No interval tells GRM D = 30, PIES and phased-in repayment apart on {DOORKEY}.",
             tuple(rivals),
-            not_told_apart(SCORE, rivals),
+            not_significantly_different(SCORE, rivals),
             f"{NOTE} By the probability of improvement in the score.",
         ),
         _asked(f"PBIM does not solve {DOORKEY}.", (pbim,), solved(SHARE, pbim, expected=False), SOLVED),
     ]
 
 
-def _between(cells: _Cells) -> list[Sentence]:
+def _between(cells: _Cells) -> list[Claim]:
     raw, grm = cells.everywhere("im"), cells.everywhere("grm-30")
     return [
         _asked(
@@ -148,7 +148,7 @@ def _between(cells: _Cells) -> list[Sentence]:
     ]
 
 
-def _late(cells: _Cells) -> list[Sentence]:
+def _late(cells: _Cells) -> list[Claim]:
     adops, grm = cells.at(DOORKEY, "adops"), cells.at(DOORKEY, "grm-30")
     later = f"{NOTE} Solved from the step on from which, to the end, 90 % of the last 100 episodes are."
     return [
@@ -156,28 +156,28 @@ def _late(cells: _Cells) -> list[Sentence]:
         _asked(
             f"ADOPS ends no farther from the fewest steps of {DOORKEY} than GRM.",
             (adops, grm),
-            not_shown(lower(OVER, [grm], [adops])),
+            not_established(lower(OVER, [grm], [adops])),
             f"{NEAR} {UNLESS}",
         ),
     ]
 
 
-def _noisy(cells: _Cells) -> list[Sentence]:
-    sentences = []
+def _noisy(cells: _Cells) -> list[Claim]:
+    found = []
     for method, words, turn in (
         ("im", "The raw bonus ends farther", False),
         ("grm-30", "GRM D = 30 does not end farther", True),
     ):
         noisy, plain = cells.at(TV, method), cells.at(WITHOUT_TV, method)
         farther = lower(OVER, [plain], [noisy])
-        sentence = f"{words} from the fewest steps with the noisy TV than without it."
-        judged = if_found(SHARE, (noisy, plain), not_shown(farther) if turn else farther)
+        statement = f"{words} from the fewest steps with the noisy TV than without it."
+        judged = if_found(SHARE, (noisy, plain), not_established(farther) if turn else farther)
         note = " ".join((NEAR, *([UNLESS] if turn else []), IF_FOUND))
-        sentences.append(_asked(sentence, (noisy, plain), judged, note))
-    return sentences
+        found.append(_asked(statement, (noisy, plain), judged, note))
+    return found
 
 
-def _long(cells: _Cells) -> list[Sentence]:
+def _long(cells: _Cells) -> list[Claim]:
     own, longest = cells.delays(OWN_LIMIT), cells.delays(LONGEST)
     needs = (*own.values(), *longest.values())
     fails = long_episodes_fail(SHARE, tuple(own.values()), tuple(longest.values()), expected=False)
@@ -203,5 +203,5 @@ def _first_letter(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _asked(sentence: str, needs: tuple[Cell, ...], rule: Rule, note: str) -> Sentence:
-    return Sentence("ours", sentence, needs, rule, note)
+def _asked(statement: str, needs: tuple[Cell, ...], rule: Rule, note: str) -> Claim:
+    return Claim("ours", statement, needs, rule, note)

@@ -9,6 +9,9 @@ from payback_lab.learners.arena.config import ArenaPPO
 
 METHODS = ("none", "im", "pies", "phased", "pbim", "grm-10", "grm-30", "adops", "adopes", "eipo", "hepo")
 """Every method, in the order of tables."""
+ADDED = ("grm-adv-300-0.99", "grm-adv-300-0.99-back", "two-critics-0.99", "two-critics-0.99-back")
+"""The methods that were added to the finished study: they are tuned and run as the others, and change none of its
+choices."""
 FADING = ("pies", "phased", "adopes")
 """The methods that have a ζ."""
 SETTINGS = ("DoorKey-11x11_a0.02_g0.995",)
@@ -29,7 +32,7 @@ class ArenaConfig(ArenaPPO):
     payment: Payment = "one"
     """Reward of success: 1, as the paper has it, or MiniGrid's 1 − 0.9·t/limit."""
     bonus: str = "counts"
-    """What F is: "counts", α over the visits of a place in this episode, or "rnd"."""
+    """What F is: "counts" of the simulator's state, "views", "rnd" and others of `learners/arena/bonus.py`."""
 
 
 def config_of(setting: Setting, steps: int | None) -> ArenaConfig:
@@ -40,6 +43,8 @@ def config_of(setting: Setting, steps: int | None) -> ArenaConfig:
     """
     length = STEPS.get(setting.task) if steps is None else steps
     changes: dict[str, Any] = {} if length is None else {"total_steps": length}
+    if setting.rollout is not None:
+        changes["steps"] = setting.rollout
     if setting.schedule is not None:
         start, end = setting.schedule
         changes |= {"fade_start": start, "fade_end": end, "adopes_start": start, "adopes_end": end}

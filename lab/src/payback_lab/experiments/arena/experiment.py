@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from payback_lab.claims.sentence import Claims
-from payback_lab.environments.minigrid.layouts import POOL, cache_folder, load_layouts, make_task
+from payback_lab.claims.decide import Claims
+from payback_lab.environments.minigrid.layouts import load_layouts, make_task, pool_path
 from payback_lab.experiments.arena.claims import arena_claims
 from payback_lab.experiments.arena.config import FADING, METHODS, SETTINGS, ArenaConfig, config_of
 from payback_lab.experiments.arena.figures import single_figures
@@ -22,11 +22,9 @@ from payback_lab.experiments.arena.setting import Setting, parse_setting
 from payback_lab.experiments.arena.study import parts_of, planned_runs, said
 from payback_lab.experiments.doorkey.sized import ONE_SEED_FIRST
 from payback_lab.learners.arena.config import ARENA_VERSION
-from payback_lab.methods import parse_method
-from payback_lab.running.asked import Asked
-from payback_lab.running.committed import committed_figures
-from payback_lab.running.experiment import Experiment
-from payback_lab.running.plan import Result, Run, Scalar
+from payback_lab.methods import ADVANTAGE_SIDE, parse_advantage_side, parse_method
+from payback_lab.running.experiment import Experiment, committed_figures
+from payback_lab.runs import Asked, Result, Run, Scalar
 from payback_lab.user_error import UserError
 
 NOTES = (
@@ -98,8 +96,8 @@ class ArenaExperiment(Experiment):
         if importlib.util.find_spec("minigrid") is None:
             raise UserError("arena needs minigrid, which draws the layouts and is not installed: pip install minigrid.")
         for task in dict.fromkeys(run.config.task for run in runs):
-            if (cache_folder() / f"{task}-{POOL}.npz").exists():  # otherwise the version there is will draw them
-                load_layouts(task, POOL)
+            if pool_path(task).exists():  # otherwise the version there is will draw them
+                load_layouts(task)
         for run in runs:
             _refuse_overflow(run)
 
@@ -112,7 +110,7 @@ class ArenaExperiment(Experiment):
         (run,) = batch
         return {run.id: train(run, self.learner_version, progress, out)}
 
-    def claimed_of(self, results: Mapping[str, Result]) -> Claims:
+    def claimed_of(self, results: Mapping[str, Result]) -> Claims | None:
         """Return what was predicted, of the cells that the results choose."""
         return arena_claims(results)
 
@@ -131,15 +129,25 @@ def _methods(setting: Setting, asked: Sequence[str]) -> Sequence[str]:
     >>> _methods(parse_setting("Empty-5x5_a0.02_z0.2-0.5"), ())
     ('pies', 'phased', 'adopes')
     """
-    if setting.schedule is None:
-        return asked or METHODS
     for method in asked:
-        if method not in FADING:
+        refuse_method(setting, method)
+    return asked or (METHODS if setting.schedule is None else FADING)
+
+
+def refuse_method(setting: Setting, method: str) -> None:
+    """Refuse a method that cannot be run at a setting."""
+    if setting.schedule is not None and method not in FADING:
+        raise UserError(
+            f"{method} has no ζ, which the setting {setting.name} gives: leave _z and what follows out of the "
+            f"setting, or choose among {', '.join(FADING)}."
+        )
+    if method.startswith(ADVANTAGE_SIDE):
+        form = parse_advantage_side(method)
+        if form.critic and form.lam * setting.gamma >= 1:
             raise UserError(
-                f"{method} has no ζ, which the setting {setting.name} gives: leave _z and what follows out of the "
-                f"setting, or choose among {', '.join(FADING)}."
+                f"{method} at {setting.name} has a second critic with discount γλ_I = 1, whose values have no bound: "
+                "take λ_I below 1, γ below 1, or -lone."
             )
-    return asked or FADING
 
 
 def _refuse_overflow(run: Run) -> None:

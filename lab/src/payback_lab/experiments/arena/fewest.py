@@ -30,3 +30,5 @@ LIMITS: Mapping[str, int] = {
     "ObstructedMaze-1Dlh": 288,
 }
 """The task's own time limit, in steps."""
+SAMPLED: Mapping[str, int] = {"ObstructedMaze-2Dlhb": 200}
+"""Number of evaluated layouts, the first ones, that are searched instead of all 1,000 because the search is slow."""

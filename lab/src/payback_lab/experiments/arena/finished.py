@@ -5,7 +5,7 @@ from typing import Any
 
 from payback_lab.experiments.arena.config import config_of
 from payback_lab.experiments.arena.setting import parse_setting
-from payback_lab.running.plan import Run
+from payback_lab.runs import Run
 
 Figures = Mapping[str, Any]
 """The single figures of one run, as a summary holds them."""

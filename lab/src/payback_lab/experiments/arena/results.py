@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from payback_lab.experiments.arena.chosen import FIRST, Screened, cell_of, chosen_alpha, chosen_tasks, screened
-from payback_lab.experiments.arena.config import METHODS
+from payback_lab.experiments.arena.config import ADDED, METHODS
 from payback_lab.experiments.arena.finished import SEEDS, Figures, Finished, finished_runs, first_seeds, seeds_of
 from payback_lab.experiments.arena.measures import scores
 from payback_lab.experiments.arena.study import Part, limited, parts_of
@@ -59,6 +59,12 @@ class StudyResults:
         """Return the tasks on which every method has a finished run: over these, methods are compared."""
         return tuple(task for task in self.tasks if all(self.runs(task, method) for method in METHODS))
 
+    @cached_property
+    def methods(self) -> tuple[str, ...]:
+        """Return the methods that are compared: the study's, and those added that have three seeds on every task."""
+        there = [m for m in ADDED if all(len(self.runs(task, m)) >= SEEDS for task in self.compared)]
+        return (*METHODS, *(there if self.compared else ()))
+
     def scores(self, method: str, tasks: Sequence[str] | None = None, bonus: str = "counts") -> list[np.ndarray]:
         """Return a method's scores, task by task."""
         return [scores(task, self.runs(task, method, bonus)) for task in (self.compared if tasks is None else tasks)]
@@ -68,7 +74,7 @@ class StudyResults:
         """Return every method's interquartile mean score over the compared tasks, the best first; {} before any."""
         if not self.compared:
             return {}
-        found = {method: interquartile_mean(self.scores(method)) for method in METHODS}
+        found = {method: interquartile_mean(self.scores(method)) for method in self.methods}
         return dict(sorted(found.items(), key=lambda entry: -entry[1].value))
 
     def improvement(self, one: str, other: str, tasks: Sequence[str] | None = None, bonus: str = "counts") -> Estimate:

@@ -1,4 +1,4 @@
-"""The rules of docs/predictions.md by which sentences about the arena are decided."""
+"""The rules of docs/predictions.md by which claims about the arena are decided."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -6,11 +6,11 @@ from itertools import combinations
 
 import numpy as np
 
-from payback_lab.claims.claim import Verdict
+from payback_lab.claims.claim import Verdict, combined, holds_if, positive
+from payback_lab.claims.decide import FEWEST
 from payback_lab.claims.evidence import Cell, Evidence, Measure
-from payback_lab.claims.sentence import FEWEST, Decision, Rule, rule
-from payback_lab.claims.verdicts import all_of, holds_if, positive
-from payback_lab.claims.wording import said
+from payback_lab.claims.rules import Decision, Rule, rule
+from payback_lab.claims.wording import format_cells
 from payback_lab.experiments.arena.finished import SEEDS, Figures
 from payback_lab.experiments.arena.measures import is_found, is_solved, over_fewest, scores, shares, solved_steps
 from payback_lab.experiments.arena.setting import parse_setting
@@ -45,39 +45,39 @@ STEPS = Measure(
 @rule
 def solved(evidence: Evidence, measure: Measure, cell: Cell, expected: bool) -> Decision:
     """Decide whether a method solves a task, or does not if that was expected."""
-    return said(evidence, measure, [cell]), holds_if(is_solved(runs_of(evidence, cell)) == expected)
+    return format_cells(evidence, measure, [cell]), holds_if(is_solved(runs_of(evidence, cell)) == expected)
 
 
 @rule
 def found(evidence: Evidence, measure: Measure, cell: Cell) -> Decision:
     """Decide whether a method's median seed finds the goal."""
-    return said(evidence, measure, [cell]), holds_if(is_found(runs_of(evidence, cell)))
+    return format_cells(evidence, measure, [cell]), holds_if(is_found(runs_of(evidence, cell)))
 
 
 @rule
 def if_found(evidence: Evidence, measure: Measure, those: Sequence[Cell], part: Rule) -> Decision:
-    """Leave a sentence about lengths open if none of these cells finds the goal, because all have the time limit's."""
+    """Leave a claim about lengths open if none of these cells finds the goal, because all have the time limit's."""
     here, verdict = part(evidence)
     there = any(is_found(runs_of(evidence, cell)) for cell in those)
-    return f"{said(evidence, measure, those)}. {here}", verdict if there else "undecided"
+    return f"{format_cells(evidence, measure, those)}. {here}", verdict if there else "undecided"
 
 
 @rule
 def more_than(evidence: Evidence, measure: Measure, cell: Cell, least: float) -> Decision:
     """Decide whether the mean of a cell is above a number."""
     low, high = bootstrap_interval(evidence.values(cell, measure))
-    return said(evidence, measure, [cell]), positive(low - least, high - least)
+    return format_cells(evidence, measure, [cell]), positive(low - least, high - least)
 
 
 @rule
-def not_told_apart(evidence: Evidence, measure: Measure, cells: Sequence[Cell]) -> Decision:
+def not_significantly_different(evidence: Evidence, measure: Measure, cells: Sequence[Cell]) -> Decision:
     """Decide whether no interval of the probability of improvement between two of some cells leaves out one half."""
-    texts, apart = [said(evidence, measure, cells)], False
+    texts, different = [format_cells(evidence, measure, cells)], False
     for one, other in combinations(cells, 2):
         text, chance = _improvement(evidence, measure, [one], [other])
         texts.append(text)
-        apart |= chance.low > 0.5 or chance.high < 0.5
-    return "; ".join(texts), holds_if(not apart)
+        different |= chance.low > 0.5 or chance.high < 0.5
+    return "; ".join(texts), holds_if(not different)
 
 
 @rule
@@ -91,18 +91,18 @@ def lies_between(
         text, chance = _improvement(evidence, measure, better, worse)
         texts.append(text)
         verdicts.append("holds" if chance.low > 0.5 else "does not hold" if chance.high < 0.5 else "undecided")
-    return f"probability of improvement: {'; '.join(texts)}", all_of(verdicts)
+    return f"probability of improvement: {'; '.join(texts)}", combined(verdicts)
 
 
 def _improvement(
     evidence: Evidence, measure: Measure, better: Sequence[Cell], worse: Sequence[Cell]
 ) -> tuple[str, Estimate]:
-    """Compare two methods over tasks; say nothing of an interval that stands on fewer than three seeds of a task."""
+    """Compare two methods over tasks; no interval where a task has fewer than three seeds."""
     values = [[evidence.values(cell, measure) for cell in cells] for cells in (better, worse)]
     chance = probability_of_improvement(*values)
     enough = all(len(own) >= FEWEST for method in values for own in method)
-    told = chance.said(".2f") if enough else f"not compared, fewer than {FEWEST} seeds"
-    return f"{better[0][1]} over {worse[0][1]} {told}", chance
+    text = chance.format(".2f") if enough else f"not compared, fewer than {FEWEST} seeds"
+    return f"{better[0][1]} over {worse[0][1]} {text}", chance
 
 
 @rule
@@ -112,7 +112,7 @@ def long_episodes_fail(
     """Decide whether at the longest limit no D is solved while at the task's own some D is."""
     evidence = of_first_seeds(evidence)
     at_own, at_longest = (any(is_solved(runs_of(evidence, cell)) for cell in cells) for cells in (own, longest))
-    return said(evidence, measure, (*own, *longest)), holds_if((at_own and not at_longest) == expected)
+    return format_cells(evidence, measure, (*own, *longest)), holds_if((at_own and not at_longest) == expected)
 
 
 @rule
@@ -124,5 +124,5 @@ def smaller_delay_helps(
     best = [
         max(cells, key=lambda delay: float(evidence.values(cells[delay], measure).mean())) for cells in (own, longest)
     ]
-    here = said(evidence, measure, (*own.values(), *longest.values()))
+    here = format_cells(evidence, measure, (*own.values(), *longest.values()))
     return f"best D {best[0]}, at the longest limit {best[1]} ({here})", holds_if((best[1] < best[0]) == expected)

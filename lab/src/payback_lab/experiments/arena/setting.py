@@ -4,7 +4,8 @@ DoorKey-11x11   the task, as `environments/minigrid/tasks.py` names it
 a0.02           α of the bonus
 g0.995          γ, one for learner and repayment; 0.995 if left out
 t400            another time limit than the task's own, in steps
-rnd             the bonus is random network distillation; episodic counts if left out
+n256            steps of each environment per update, 128 if left out
+views           the bonus: see `BONUS_NAMES`; episodic counts of the simulator's state if left out
 z0.2-0.5        ζ of pies, phased and adopes rises from 0 at a fifth to 1 at half of training; as the config has it
                 if left out
 """
@@ -21,8 +22,13 @@ GAMMA = 0.995
 LONGEST = 2**31 - 1
 """The longest time limit: steps are counted in int32."""
 NUMBER = r"-?\d+(?:\.\d+)?"
-NAMES = {"a": "α", "g": "γ", "t": "the time limit", "z": "ζ", "r": "the bonus"}
-FORM = "write task, α and γ like DoorKey-11x11_a0.02_g0.995, then _t400 for a time limit, _rnd, _z0.2-0.5 for ζ"
+BONUS_NAMES = ("counts", "views", "rnd", "rnd-views", "e3b", "noveld", "icm")
+"""The bonuses, as `learners/arena/bonus.py` makes them; it is not imported here, because it needs JAX."""
+NAMES = {"a": "α", "g": "γ", "t": "the time limit", "n": "the rollout's length", "z": "ζ", "bonus": "the bonus"}
+FORM = (
+    "write task, α and γ like DoorKey-11x11_a0.02_g0.995, then _t400 for a time limit, _n256 for the steps per update, "
+    f"a bonus ({', '.join(BONUS_NAMES[1:])}), _z0.2-0.5 for ζ"
+)
 
 
 class Setting(NamedTuple):
@@ -34,6 +40,8 @@ class Setting(NamedTuple):
     max_steps: int | None = None
     """None for the task's own time limit."""
     bonus: str = "counts"
+    rollout: int | None = None
+    """Steps of each environment per update; None for the config's."""
     schedule: tuple[float, float] | None = None
     """The shares of training at which ζ leaves 0 and reaches 1; None for the config's."""
 
@@ -46,6 +54,7 @@ class Setting(NamedTuple):
         """
         parts = [self.task, f"a{self.alpha:.12g}", f"g{self.gamma:.12g}"]
         parts += [] if self.max_steps is None else [f"t{self.max_steps}"]
+        parts += [] if self.rollout is None else [f"n{self.rollout}"]
         parts += [] if self.bonus == "counts" else [self.bonus]
         parts += [] if self.schedule is None else ["z{:.12g}-{:.12g}".format(*self.schedule)]
         return "_".join(parts)
@@ -55,17 +64,21 @@ def parse_setting(name: str) -> Setting:
     """Read a setting; a `UserError` says what is wrong with it.
 
     >>> parse_setting("DoorKey-11x11_a0.02_t400_z0.2-0.5")
-    Setting(task='DoorKey-11x11', alpha=0.02, gamma=0.995, max_steps=400, bonus='counts', schedule=(0.2, 0.5))
+    Setting(task='DoorKey-11x11', alpha=0.02, gamma=0.995, max_steps=400, bonus='counts', rollout=None,
+            schedule=(0.2, 0.5))
+    >>> parse_setting("DoorKey-11x11_a0.02_g0.99_n256_views").bonus
+    'views'
     """
     task, *parts = name.split("_")
     found: dict[str, str] = {}
     for part in parts:
-        fits = part == "rnd" or re.fullmatch(rf"[ag]{NUMBER}|t-?\d+|z{NUMBER}-{NUMBER}", part)
-        if not fits:
+        is_bonus = part in BONUS_NAMES
+        if not is_bonus and not re.fullmatch(rf"[ag]{NUMBER}|[tn]-?\d+|z{NUMBER}-{NUMBER}", part):
             raise UserError(f'"{part}" is not understood in the setting {name}: {FORM}.')
-        if part[0] in found:
-            raise UserError(f"{NAMES[part[0]]} is given twice in the setting {name}: leave one of them out.")
-        found[part[0]] = part[1:]
+        key, value = ("bonus", part) if is_bonus else (part[0], part[1:])
+        if key in found:
+            raise UserError(f"{NAMES[key]} is given twice in the setting {name}: leave one of them out.")
+        found[key] = value
     try:
         entry_of(task)
     except ValueError as error:
@@ -79,7 +92,11 @@ def parse_setting(name: str) -> Setting:
         raise UserError(f"The time limit is {limit} steps in {name}: an episode has at least one step.")
     if limit is not None and limit > LONGEST:
         raise UserError(f"The time limit is {limit:,} steps in {name}: at most {LONGEST:,} can be counted.")
-    return Setting(task, alpha, gamma, limit, "rnd" if "r" in found else "counts", _schedule(found.get("z"), name))
+    rollout = int(found["n"]) if "n" in found else None
+    if rollout is not None and (rollout < 4 or rollout % 4):
+        raise UserError(f"The rollout has {rollout} steps in {name}: give a multiple of 4, the length of a sequence.")
+    bonus = found.get("bonus", "counts")
+    return Setting(task, alpha, gamma, limit, bonus, rollout, _schedule(found.get("z"), name))
 
 
 def _schedule(text: str | None, name: str) -> tuple[float, float] | None:

@@ -7,6 +7,9 @@
     rnd          another bonus on two tasks
     without TV   the noisy TV's task without it, because a prediction compares the two
     more seeds   on the two most telling tasks
+    added: α     α of the methods that were added when all of the above was finished
+    added        these methods on the four tasks
+    added: more  two more seeds of them where the others have five
 
 What a part depends on, and by which rule, stands in `chosen.py`.
 """
@@ -24,12 +27,13 @@ from payback_lab.experiments.arena.chosen import (
     TELLING,
     TUNED,
     TUNING_SEED,
+    alphas_of,
     cell_of,
     chosen_alphas,
     chosen_tasks,
     most_telling,
 )
-from payback_lab.experiments.arena.config import METHODS
+from payback_lab.experiments.arena.config import ADDED, METHODS
 from payback_lab.experiments.arena.finished import Finished
 
 MORE = 2
@@ -101,15 +105,41 @@ def parts_of(finished: Finished) -> tuple[Part, ...]:
             range(SEEDS, SEEDS + MORE),
             TELLING * len(METHODS),
         ),
+        *_added(finished, tasks, telling),
+    )
+
+
+def _added(finished: Finished, tasks: Sequence[str] | None, telling: Sequence[str] | None) -> tuple[Part, ...]:
+    """Return the parts of the methods that were added; the others choose the tasks, and those with more seeds."""
+    alphas = alphas_of(finished, ADDED)
+    study = [(cell_of(task, alphas[m]), m) for task in tasks for m in ADDED] if alphas and tasks else None
+    more = [(cell_of(task, alphas[m]), m) for task in telling for m in ADDED] if alphas and telling else None
+    return (
+        _part(
+            "added: α",
+            "Which α of the added methods",
+            [(cell_of(TUNED, alpha), m) for alpha in ALPHAS for m in ADDED],
+            range(TUNING_SEED, TUNING_SEED + 1),
+        ),
+        _part("added", "The added methods on four tasks", study, range(SEEDS), 4 * len(ADDED)),
+        _part(
+            "added: more",
+            "Two more seeds of them on the two most telling tasks",
+            more,
+            range(SEEDS, SEEDS + MORE),
+            TELLING * len(ADDED),
+        ),
     )
 
 
 def planned_runs(parts: Sequence[Part]) -> list[PlannedRun]:
-    """List the runs that are known: tuning and screening, then seed by seed one of everything before the next."""
-    first, rest = parts[:2], parts[2:]
-    runs = [run for part in first for run in part.runs or ()]
-    later = [run for part in rest for run in part.runs or ()]
-    return list(dict.fromkeys([*runs, *sorted(later, key=lambda run: run.seed)]))
+    """List the runs that are known: tuning and screening, then seed by seed one of everything before the next.
+
+    What was added comes last, in the same order.
+    """
+    stages = (parts[:1], parts[1:2], parts[2:-3], parts[-3:-2], parts[-2:])
+    runs = [sorted((run for part in stage for run in part.runs or ()), key=lambda run: run.seed) for stage in stages]
+    return list(dict.fromkeys(run for stage in runs for run in stage))
 
 
 def said(parts: Sequence[Part]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from payback_lab.environments.minigrid.layouts import POOL, load_layouts, make_task
+from payback_lab.environments.minigrid.layouts import load_layouts, make_task
 from payback_lab.experiments.arena.config import ArenaConfig
 from payback_lab.experiments.arena.figures import single_figures
 from payback_lab.experiments.resumable import keep_compiled, train_to_end
@@ -17,7 +17,7 @@ from payback_lab.learners.arena.named import method_of
 from payback_lab.learners.arena.play import evaluate
 from payback_lab.learners.arena.train import Record, Train, make_train
 from payback_lab.learners.ppo.rollout import Environment
-from payback_lab.running.plan import Result, Run, Scalar
+from payback_lab.runs import Result, Run, Scalar
 
 EVALUATION = 1000
 """Episodes of each final evaluation."""
@@ -30,7 +30,7 @@ def train(run: Run, learner_version: int, progress: Callable[[float], None], out
     config: ArenaConfig = run.config
     keep_compiled(out)
     task = make_task(config.task, config.payment, config.max_steps)
-    environment = minigrid_environment(task, load_layouts(config.task, POOL))
+    environment = minigrid_environment(task, load_layouts(config.task))
     method = method_of(run.scheme, config)
     trainer = make_train(config, method, environment, BONUSES[config.bonus](environment, config.alpha))
     state, columns = train_to_end(trainer, Record._fields, run, learner_version, progress, out)

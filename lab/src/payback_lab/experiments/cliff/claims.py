@@ -1,31 +1,37 @@
-"""What the paper states about cliff walking (`sec:cw`), sentence by sentence, and how each is decided."""
+"""What the paper states about cliff walking (`sec:cw`), claim by claim, and how each is decided."""
 
 import numpy as np
 
-from payback_lab.claims.rules import between, both, lower, times
-from payback_lab.claims.sentence import Claims, Sentence
-from payback_lab.experiments.cliff.config import ABLATIONS
+from payback_lab.claims.decide import Claim, Claims
+from payback_lab.claims.rules import all_of, between, lower, ratio_at_most
 from payback_lab.experiments.cliff.measures import (
+    AT_OPTIMUM,
     BONUS_LEFT,
     CONVERGED,
     EARLY_LENGTH,
     GREEDY_RETURN,
+    MOVES,
     OPTIMAL,
-    cells_of,
-    trained,
-)
-from payback_lab.experiments.cliff.printed import AT_OPTIMUM, MOVES, RETURN
-from payback_lab.experiments.cliff.rules import (
+    RETURN,
     arrows,
+    cells_of,
     every_seed,
     longer_is_better_in_training,
     matters_more_with_delay,
     rise_and_fall,
     shortest_path_is,
     suboptimal,
+    trained,
 )
 from payback_lab.learners.q_learning.config import QLearning
 from payback_lab.methods import SCHEMES
+
+ABLATIONS = {
+    "cumulative-mean": {"mean_horizon": None},
+    "wide-rnd": {"rnd_hidden": (64, 64), "rnd_rate": 1e-2},
+}
+"""Settings that were looked at and not chosen: F̄ over all of training, and a wider RND that learns faster."""
+
 
 RAW = ("pbim-raw", "grm-1-raw", "grm-10-raw")
 NORMALISED = ("pbim", "grm-1", "grm-10")
@@ -39,28 +45,28 @@ WHEN_CONVERGED = (
 
 ZERO = "F per step in the last tenth of training; effectively zero: below a tenth of what a move costs."
 
-FASTEST = Sentence(
+FASTEST = Claim(
     "sec:cw",
     "No IM is the fastest to converge.",
     ALL,
     lower(CONVERGED, cells_of("none"), cells_of(*CURIOUS)),
     WHEN_CONVERGED,
 )
-RATE = Sentence(
+RATE = Claim(
     "sec:cw",
     "The three normalised methods converge at a rate very similar to no IM's.",
     cells_of("none", *NORMALISED),
-    times(CONVERGED, cells_of(*NORMALISED), ("", "none"), at_most=2),
+    ratio_at_most(CONVERGED, cells_of(*NORMALISED), ("", "none"), at_most=2),
     f"Very similar: at most 2 times as late. {WHEN_CONVERGED}",
 )
-SLOWEST = Sentence(
+SLOWEST = Claim(
     "sec:cw",
     "Vanilla RND (im) is the slowest to converge.",
     ALL,
     lower(CONVERGED, cells_of(*(s for s in SCHEMES if s != "im")), cells_of("im")),
     WHEN_CONVERGED,
 )
-CONSISTENT = Sentence(
+CONSISTENT = Claim(
     "small_cliffwalker_test",
     "No IM and the two GRM with D = 1 consistently reach the optimum: return 88, length 13.",
     cells_of(*AT_OPTIMUM),
@@ -68,7 +74,7 @@ CONSISTENT = Sentence(
     "Consistently: in every seed.",
     paper="88, 13",
 )
-MAP = Sentence(
+MAP = Claim(
     "Q_values",
     "The most common actions are optimal for no IM, PBIM, both GRM D = 1 and normalised GRM D = 10, "
     "not for the others.",
@@ -76,8 +82,8 @@ MAP = Sentence(
     arrows(GRID, ("none", "pbim", "grm-1", "grm-1-raw", "grm-10"), ("im", "pbim-raw", "grm-10-raw")),
     paper="13 moves",
 )
-SENTENCES = (
-    Sentence(
+STATED = (
+    Claim(
         "fig:cw",
         f"The shortest path takes {MOVES} moves and returns {RETURN}.",
         (),
@@ -85,7 +91,7 @@ SENTENCES = (
         paper=f"{MOVES}, {RETURN}",
     ),
     FASTEST,
-    Sentence(
+    Claim(
         "sec:cw",
         "No IM converges in around 500 episodes.",
         cells_of("none"),
@@ -93,23 +99,23 @@ SENTENCES = (
         f"Around: within a factor of 2. {WHEN_CONVERGED}",
         paper="≈ 500",
     ),
-    Sentence("sec:cw", "No IM reaches the optimal policy.", cells_of("none"), every_seed("none"), "In every seed."),
+    Claim("sec:cw", "No IM reaches the optimal policy.", cells_of("none"), every_seed("none"), "In every seed."),
     RATE,
-    Sentence(
+    Claim(
         "sec:cw",
         "The three normalised methods converge to the optimal policy.",
         cells_of(*NORMALISED),
         every_seed(*NORMALISED),
         "In every seed, with ε = 0.",
     ),
-    Sentence(
+    Claim(
         "sec:cw",
         "IM and the methods without normalisation converge at a slower rate.",
         cells_of("none", "im", *RAW, *NORMALISED),
         lower(CONVERGED, cells_of("none", *NORMALISED), cells_of("im", *RAW)),
         f"Slower than no IM and than each normalised method. {WHEN_CONVERGED}",
     ),
-    Sentence(
+    Claim(
         "sec:cw",
         "IM and the methods without normalisation converge to a suboptimal policy.",
         cells_of("im", *RAW),
@@ -119,7 +125,7 @@ SENTENCES = (
         paper="< 88",
     ),
     SLOWEST,
-    Sentence(
+    Claim(
         "sec:cw",
         "Vanilla RND obtains returns like the others' at around 4,000 episodes.",
         cells_of("none", "im"),
@@ -127,46 +133,46 @@ SENTENCES = (
         f"Around: within a factor of 2. {WHEN_CONVERGED}",
         paper="≈ 4,000",
     ),
-    Sentence(
+    Claim(
         "sec:cw",
         "PBIM and GRM without normalisation converge much faster than vanilla RND.",
         cells_of("none", "im", *RAW),
-        times(CONVERGED, cells_of(*RAW), ("", "im"), at_most=0.5),
+        ratio_at_most(CONVERGED, cells_of(*RAW), ("", "im"), at_most=0.5),
         f"Much faster: in at most half the episodes. {WHEN_CONVERGED}",
     ),
-    Sentence(
+    Claim(
         "sec:cw",
         "Of these, GRM with D = 1 is only slightly distracted and reaches optimality reasonably well.",
         cells_of("none", *RAW),
-        both(
+        all_of(
             lower(CONVERGED, cells_of("grm-1-raw"), cells_of("pbim-raw", "grm-10-raw")),
             between(OPTIMAL, cells_of("grm-1-raw"), 0.5, 1),
         ),
         "Decided as: it converges before the other two, and is optimal in at least half of the seeds. "
         f"{WHEN_CONVERGED}",
     ),
-    Sentence(
+    Claim(
         "sec:cw",
         "Normalisation is key, the more so the larger D.",
         cells_of("none", *NORMALISED, *RAW),
         matters_more_with_delay,
         f"By which factor convergence is later without it; PBIM stands for the largest D. {WHEN_CONVERGED}",
     ),
-    Sentence(
+    Claim(
         "sec:cw",
         "Episodes are short at first, grow longer, and become shorter again.",
         ALL,
         rise_and_fall,
         "Mean length: first 20 episodes → longest 100 → last 100.",
     ),
-    Sentence(
+    Claim(
         "fig:lengthsmall",
         "The methods without normalisation explore for much longer.",
         cells_of(*NORMALISED, *RAW),
-        both(*(lower(EARLY_LENGTH, cells_of(s), cells_of(f"{s}-raw")) for s in NORMALISED)),
+        all_of(*(lower(EARLY_LENGTH, cells_of(s), cells_of(f"{s}-raw")) for s in NORMALISED)),
         "Mean episode length over the first fifth of training, each beside its normalised form.",
     ),
-    Sentence(
+    Claim(
         "sec:cw",
         "Methods with a higher return in training have a higher final episode length.",
         ALL,
@@ -174,7 +180,7 @@ SENTENCES = (
         "Over the eight schemes, last tenth of training.",
     ),
     CONSISTENT,
-    Sentence(
+    Claim(
         "small_cliffwalker_test",
         "The other methods take longer and so obtain less.",
         cells_of("im", "pbim", "pbim-raw", "grm-10", "grm-10-raw"),
@@ -182,7 +188,7 @@ SENTENCES = (
         "Elsewhere the paper says that normalised PBIM and GRM D = 10 converge to the optimum.",
         paper="< 88",
     ),
-    Sentence(
+    Claim(
         "small_cliffwalker_test",
         "Most notably GRM with D = 10 without normalisation.",
         ALL,
@@ -190,7 +196,7 @@ SENTENCES = (
         "Decided as: its greedy return is below every other's.",
     ),
     MAP,
-    Sentence(
+    Claim(
         "sec:cw, footnote",
         "With the rate 1e-6 the RND reward does not become effectively zero.",
         cells_of(*CURIOUS),
@@ -198,7 +204,7 @@ SENTENCES = (
         f"{ZERO} At first it is about 25.",
     ),
 )
-VANISHES = Sentence(
+VANISHES = Claim(
     "sec:cw, footnote",
     "With a higher rate the RND reward becomes effectively zero.",
     cells_of(*CURIOUS),
@@ -210,7 +216,7 @@ CLAIMS = Claims(
     full=QLearning().episodes,
     unit="episodes",
     trained=trained,
-    sentences=SENTENCES,
+    stated=STATED,
     ablated={
         "cumulative-mean": (RATE, SLOWEST, CONSISTENT, MAP),
         "wide-rnd": (RATE, SLOWEST, CONSISTENT, MAP, VANISHES),

@@ -21,11 +21,11 @@ from stable_baselines3.common.evaluation import evaluate_policy
 import payback
 from payback.bonuses import Count, EpisodicCount, Recency, SimHash
 from payback.bonuses.torch import E3B, ICM, RIDE, RND, Disagreement, NovelD
-from payback.integrations.sb3 import CheckShaping, ShapeVecReward
-from payback_lab.experiments.curiosity.config import CuriosityConfig
-from payback_lab.experiments.curiosity.figures import WINDOW, single_figures
+from payback.integrations.sb3 import CheckShaping, ShapeVectorReward
+from payback_lab.experiments.curiosity.comparison import WINDOW, single_figures
+from payback_lab.experiments.curiosity.experiment import CuriosityConfig
 from payback_lab.methods import transform_of
-from payback_lab.running.plan import Result, Run
+from payback_lab.runs import Result, Run
 
 EVALUATION = 100
 """Episodes of the final evaluation."""
@@ -42,7 +42,7 @@ def train(run: Run, progress: Callable[[float], None]) -> Result:
     warnings.filterwarnings("ignore", "there is no match in this transform")
     env = make_vec_env(lambda: grid(config.size), n_envs=config.environments, seed=run.seed)
     bonus, transform = paid(run, env.action_space)
-    shaping = ShapeVecReward(env, bonus, transform, learner_gamma=config.gamma)
+    shaping = ShapeVectorReward(env, bonus, transform, learner_gamma=config.gamma)
     model, curve = learner(config, shaping, run.seed), Curve(config.total_steps, progress)
     model.learn(config.total_steps, callback=[CheckShaping(), curve])
     watched = make_vec_env(lambda: grid(config.size), n_envs=config.environments, seed=WATCHING)

@@ -1,6 +1,6 @@
-"""The figures that may predict how soon a scheme learns: what of a loan is felt, and beside how much noise.
+"""The figures that may predict how soon a scheme learns: the effective share of the bonus, and the noise beside it.
 
-    η    = 1 − Σ_k m_k λᵏ                            the felt share
+    η    = 1 − Σ_k m_k λᵏ                            the effective share
     η_T  = 1 − Σ_k m_k λᵏ max(0, 1 − k/T)            with rollouts of T steps that bootstrap
     σ²   = Σ_{a≥1} (Σ_{k≥a} m_k γ⁻ᵏ c^(k−a))²        variance of Â_t from the repayment of earlier loans, c = γλ
     R    = c⁵η / √(η²/(1 − c²) + σ²)                 beside all noise, because later loans are noise for this action too
@@ -49,7 +49,7 @@ NAMES: Mapping[str, str] = MappingProxyType(
 
 @cache
 def felt(scheme: str, gamma: float, lam: float, rollout: int = PPO().steps) -> Felt:
-    """Return the candidates of a scheme that repays what it pays, or of `none`, of which nothing is felt.
+    """Return the candidates of a scheme that repays what it pays, or of `none`, whose share is 0.
 
     >>> [round(x, 3) for x in felt("grm-30", 0.995, 0.95)]
     [0.785, 0.836, 0.224, 0.169, 0.14]

@@ -1,13 +1,46 @@
-"""The choices of the DoorKey experiment: the learner's, and what it is trained on."""
+"""The choices of the DoorKey experiments, and the names of their settings, like s11-a0.02-g0.995-l0.95."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import payback
 from payback import RewardTransform
-from payback_lab.experiments.doorkey.setting import numbers_of
 from payback_lab.learners.ppo.config import PPO
 from payback_lab.user_error import UserError
+
+NUMBER = r"([sagl])(-?\d+(?:\.\d+)?)"
+"""s: size of the grid, a: α, g: γ, l: λ."""
+
+
+def numbers_of(setting: str) -> dict[str, str]:
+    """Read the numbers in the name of a setting, by letter; {} if it is no such name.
+
+    >>> numbers_of("s11-a0.02-g0.995-l0.95"), numbers_of("g0.995"), numbers_of("fast"), numbers_of("a1-a2")
+    ({'s': '11', 'a': '0.02', 'g': '0.995', 'l': '0.95'}, {'g': '0.995'}, {}, {})
+    """
+    found = re.findall(f"(?:^|-){NUMBER}", setting)
+    numbers = dict(found)
+    whole = "-".join(letter + number for letter, number in found) == setting
+    return numbers if whole and len(numbers) == len(found) else {}
+
+
+def name_of(numbers: Mapping[str, float]) -> str:
+    """Write the name of a setting, as run ids have it.
+
+    >>> name_of({"a": 0.020, "g": 0.9950})
+    'a0.02-g0.995'
+    """
+    return "-".join(f"{letter}{number:.12g}" for letter, number in numbers.items())
+
+
+def without_alpha(setting: str) -> str:
+    """Name the setting of the runs without a bonus, which do not depend on α.
+
+    >>> without_alpha("a0.02-g0.995")
+    'g0.995'
+    """
+    return "-".join(letter + number for letter, number in numbers_of(setting).items() if letter != "a")
 
 
 @dataclass(frozen=True)
@@ -15,7 +48,7 @@ class DoorKeyConfig(PPO):
     """Hold every choice of a DoorKey run but its scheme and seed."""
 
     shaping_gamma: float = 0.99
-    """γ of the repayment's interest; the law wants the learner's γ, ablations give another."""
+    """γ of the repayment's interest; invariance needs the learner's γ, ablations give another."""
     size: int = 8
     """Side of the grid, outer walls included."""
     total_steps: int = 10_000_384
@@ -31,8 +64,8 @@ ABLATIONS: Mapping[str, Mapping[str, float]] = {
     "learner-discount-0.99": {"gamma": 0.99},
     "entropy-0.001": {"entropy_weight": 0.001},
 }
-"""What could explain where these results and the paper's part. The first two break the law, because loans are repaid
-without interest, or learner and shaping discount differently."""
+"""What could explain where these results differ from the paper's. The first two break the invariance, because bonuses
+are repaid without interest, or learner and shaping discount differently."""
 ABOUT = {
     "plain-settlement": ("pbim", "pbim-raw"),
     "learner-discount-0.99": ("im", "grm-10"),

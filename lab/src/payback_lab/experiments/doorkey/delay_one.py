@@ -8,12 +8,12 @@ once, is left out.
 
 import numpy as np
 
+from payback_lab.claims.claim import combined, in_range, positive
 from payback_lab.claims.evidence import Evidence, figure
-from payback_lab.claims.sentence import Decision, rule
-from payback_lab.claims.verdicts import all_of, in_range, positive
-from payback_lab.experiments.doorkey.printed import PAIRS, SETTINGS, title
+from payback_lab.claims.rules import Decision, rule
+from payback_lab.experiments.doorkey.measures import PAIRS, SETTINGS, title
 from payback_lab.methods import parse_scheme
-from payback_lab.running.plan import Result
+from payback_lab.runs import Result
 from payback_lab.statistics import bootstrap_interval, stratified_interval
 
 CLOSE = 0.1
@@ -63,7 +63,7 @@ def close_to_approximation(evidence: Evidence, scheme: str) -> Decision:
             f"{title(setting)} F' {_small(here)}, approximated {_small(paper)}: "
             f"{_of(here, paper):.2f} × [{low:.2f}, {high:.2f}]; with ends {_small(ends)}: {_of(here, ends):.2f} ×"
         )
-    return ". ".join(texts), all_of(verdicts)
+    return ". ".join(texts), combined(verdicts)
 
 
 def order_of_magnitude(evidence: Evidence) -> Decision:
@@ -74,7 +74,7 @@ def order_of_magnitude(evidence: Evidence) -> Decision:
         bounds = stratified_interval([raw, centred], lambda d: abs(d[0].mean(1)) - ORDER * abs(d[1].mean(1)))
         verdicts.append(positive(*(float(bound) for bound in bounds)))
         texts.append(f"{title(setting)} {_small(raw)} without, {_small(centred)} with")
-    return "; ".join(texts), all_of(verdicts)
+    return "; ".join(texts), combined(verdicts)
 
 
 def always_negative(evidence: Evidence) -> Decision:
@@ -87,7 +87,7 @@ def always_negative(evidence: Evidence) -> Decision:
         share = np.mean([figure(run, "negative_share") for run in runs])
         verdicts.append(positive(-high, -low))
         texts.append(f"{title(setting)} {_small(values)}, below 0 in {share:.0%} of the updates")
-    return "; ".join(texts), all_of(verdicts)
+    return "; ".join(texts), combined(verdicts)
 
 
 def _ratio(here: np.ndarray, paper: np.ndarray) -> tuple[float, float]:
@@ -104,7 +104,7 @@ def _of(one: np.ndarray, other: np.ndarray, axis: int | None = None) -> np.ndarr
 
 
 def _small(values: np.ndarray) -> str:
-    """Say a mean of small numbers with its interval, in units of 1e-6."""
+    """Write a mean of small numbers with its interval, in units of 1e-6."""
     low, high = bootstrap_interval(values)
     mean, low, high = (f"{round(1e6 * float(x), 1) + 0.0:,.1f}" for x in (values.mean(), low, high))
     return f"{mean} [{low}, {high}]e-6"

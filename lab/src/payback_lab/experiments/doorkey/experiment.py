@@ -6,15 +6,19 @@ An 8×8 grid seen in part, PPO with an LSTM, 10 million steps, eight schemes at 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from payback_lab.experiments.doorkey.claims import CLAIMS
-from payback_lab.experiments.doorkey.config import ABLATIONS, ABOUT, DoorKeyConfig, parse_setting
-from payback_lab.experiments.doorkey.matching_claims import QUESTION
-from payback_lab.experiments.doorkey.printed import PAPER, SETTINGS
-from payback_lab.experiments.doorkey.runs import DoorKeyRuns
-from payback_lab.experiments.doorkey.setting import name_of, without_alpha
+from payback_lab.experiments.doorkey.claims import CLAIMS, QUESTION
+from payback_lab.experiments.doorkey.config import (
+    ABLATIONS,
+    ABOUT,
+    DoorKeyConfig,
+    name_of,
+    parse_setting,
+    without_alpha,
+)
+from payback_lab.experiments.doorkey.measures import PAPER, SETTINGS
+from payback_lab.experiments.doorkey.sized import DoorKeyRuns
 from payback_lab.methods import SCHEMES
-from payback_lab.running.asked import Asked
-from payback_lab.running.plan import GroupName, Run
+from payback_lab.runs import Asked, GroupName, Run
 
 COMPARED = ("grm-1", "grm-10", "pbim")
 """The paper's schemes that are shown beside the other matchings: like these they are of F − F̄."""
@@ -22,8 +26,8 @@ OPTIMUM = 16.766
 """Mean of the fewest steps over all starts of the 8×8 grid, by breadth-first search (`doorkey_optimum`)."""
 NOTES = (
     "Paper-literal: the base code's PPO and network, reward 1 at the goal, 640 steps, F̄ cumulative over all "
-    "environments and all of training, every loan repaid with interest.",
-    "A truncated episode counts as ended: the loans are settled there and nothing is bootstrapped.",
+    "environments and all of training, every bonus repaid with interest.",
+    "A truncated episode counts as ended: the debt is settled there and nothing is bootstrapped.",
     "No IM does not depend on α: it is run once for each γ and shown at both settings of γ = 0.995.",
 )
 
@@ -71,7 +75,7 @@ class DoorKeyExperiment(DoorKeyRuns):
         return None if changed == config else (name, scheme, changed)
 
     def sections(self, ids: Sequence[str]) -> dict[str, list[str]]:
-        """Report setting by setting, with No IM in each of its γ; other matchings apart, beside the paper's."""
+        """Report setting by setting, with No IM in each of its γ; other matchings separately, beside the paper's."""
         runs = {name: Run.parse(name) for name in ids}
         cells = {(run.group, run.setting or "", run.scheme) for run in runs.values()}
         found: dict[str, list[str]] = {}
@@ -89,10 +93,10 @@ def _sections_of(group: str, setting: str, scheme: str, cells: Collection[tuple[
     if scheme not in SCHEMES:
         return [others]
     if scheme == "none":
-        alike = sorted(
+        shown = sorted(
             {at for of, at, other in cells if of == group and other != "none" and without_alpha(at) == setting}
         )
-        return [f"{group}/{at}" for at in alike or [setting]]
+        return [f"{group}/{at}" for at in shown or [setting]]
     beside = scheme in COMPARED and any(
         (of, at) == (group, setting) and other not in SCHEMES for of, at, other in cells
     )

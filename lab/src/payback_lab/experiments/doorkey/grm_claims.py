@@ -1,11 +1,35 @@
 """What the paper states about GRM with D = 1 and D = 10 on DoorKey, and its table, and how each is decided."""
 
+from payback_lab.claims.decide import Claim
 from payback_lab.claims.evidence import cells
-from payback_lab.claims.rules import alike, apart, at_most, between, both, lower_tested, opposite, outperforms, some
-from payback_lab.claims.sentence import Sentence
+from payback_lab.claims.rules import (
+    all_of,
+    any_of,
+    at_most_times,
+    between,
+    differs_by,
+    lower_tested,
+    negated,
+    outperforms,
+    within_factor,
+)
 from payback_lab.experiments.doorkey.delay_one import ENDS, always_negative, close_to_approximation, order_of_magnitude
-from payback_lab.experiments.doorkey.measures import CONVERGED, LENGTH, RULE, SETTLED, SPEED, TESTED
-from payback_lab.experiments.doorkey.printed import HARD, HIGH, LOW, MIDDLE, SETTINGS, lengths, times, title
+from payback_lab.experiments.doorkey.measures import (
+    CONVERGED,
+    HARD,
+    HIGH,
+    LENGTH,
+    LOW,
+    MIDDLE,
+    RULE,
+    SETTINGS,
+    SETTLED,
+    SPEED,
+    TESTED,
+    lengths,
+    times,
+    title,
+)
 from payback_lab.experiments.doorkey.rules import fails, tied
 from payback_lab.methods import SCHEMES
 
@@ -23,9 +47,9 @@ TIED = (
 D1 = "sec:d1explanation"
 
 
-def no_im_fails(setting: str) -> Sentence:
+def no_im_fails(setting: str) -> Claim:
     """Ask whether no IM fails at one setting."""
-    return Sentence(
+    return Claim(
         "table_minigrid",
         f"No IM does not converge at {title(setting)}.",
         cells([setting], ("none",)),
@@ -35,9 +59,9 @@ def no_im_fails(setting: str) -> Sentence:
     )
 
 
-def longer_with_im(setting: str) -> Sentence:
+def longer_with_im(setting: str) -> Claim:
     """Ask whether IM ends with longer episodes than GRM with D = 10 at one setting."""
-    return Sentence(
+    return Claim(
         "table_minigrid",
         f"At {title(setting)} IM ends with longer episodes than GRM D = 10.",
         cells([setting], ("im", "grm-10")),
@@ -47,28 +71,28 @@ def longer_with_im(setting: str) -> Sentence:
     )
 
 
-def about_sixty(setting: str) -> Sentence:
+def about_sixty(setting: str) -> Claim:
     """Ask whether the two N̄ are those of the paper's table."""
-    return Sentence(
+    return Claim(
         "table_minigrid",
         f"At {title(setting)} episodes end at about 60 steps with IM, about 37 with GRM D = 10.",
         cells([setting], ("im", "grm-10")),
-        both(between(LENGTH, [(setting, "im")], 45, 75), between(LENGTH, [(setting, "grm-10")], 28, 46)),
+        all_of(between(LENGTH, [(setting, "im")], 45, 75), between(LENGTH, [(setting, "grm-10")], 28, 46)),
         f"About: N̄ within a quarter, 45 to 75 and 28 to 46. {RULE}",
         paper=lengths([setting], ("im", "grm-10")),
     )
 
 
-GRM_SENTENCES = (
-    Sentence(
+GRM_CLAIMS = (
+    Claim(
         D1,
         "GRM D = 1 converges less quickly than PBIM at every setting.",
         cells(SETTINGS, ("pbim", *NEXT)),
-        both(*(lower_tested(SETTLED, [(k, "pbim")], cells([k], NEXT)) for k in SETTINGS)),
+        all_of(*(lower_tested(SETTLED, [(k, "pbim")], cells([k], NEXT)) for k in SETTINGS)),
         f"Both forms of D = 1 against normalised PBIM. {SPEED} {TESTED}",
         paper=times(SETTINGS, ("pbim", *NEXT)),
     ),
-    Sentence(
+    Claim(
         D1,
         "GRM D = 1 converges to a more consistently optimal policy than PBIM.",
         cells(SETTINGS, ("pbim", "grm-1")),
@@ -77,26 +101,26 @@ GRM_SENTENCES = (
         f"{title(MIDDLE)} in the paper's own table. {TESTED}",
         paper=lengths(SETTINGS, ("pbim", *NEXT)),
     ),
-    Sentence(
+    Claim(
         D1,
         "At every setting one form of D = 1 performs substantially better than the other.",
         cells(SETTINGS, NEXT),
-        both(*(apart(SETTLED, (k, "grm-1"), (k, "grm-1-raw"), SUBSTANTIAL) for k in SETTINGS)),
+        all_of(*(differs_by(SETTLED, (k, "grm-1"), (k, "grm-1-raw"), SUBSTANTIAL) for k in SETTINGS)),
         f"Substantially: settled steps apart by a factor of 1.5 or more (the paper's T: 1.6 at least). {SPEED} {RULE}",
         paper=times(SETTINGS, NEXT),
     ),
-    Sentence(
+    Claim(
         D1,
         "Which form it is flips with γ: the one without normalisation at 0.99, the normalised one at 0.995.",
         cells(SETTINGS, NEXT),
-        both(
+        all_of(
             outperforms([LOW], ("grm-1-raw",), ("grm-1",), SETTLED),
             outperforms(HARD, ("grm-1",), ("grm-1-raw",), SETTLED),
         ),
         f"{SPEED} {TESTED}",
         paper=times(SETTINGS, NEXT),
     ),
-    Sentence(
+    Claim(
         D1,
         "Without normalisation D = 1 performs better with the low γ than with the high one.",
         cells(SETTINGS, ["grm-1-raw"]),
@@ -104,7 +128,7 @@ GRM_SENTENCES = (
         f"α differs too between these settings. {SPEED} {TESTED}",
         paper=times(SETTINGS, ["grm-1-raw"]),
     ),
-    Sentence(
+    Claim(
         D1,
         "Without normalisation D = 1 performs better with high α than with low α.",
         cells(HARD, ["grm-1-raw"]),
@@ -112,7 +136,7 @@ GRM_SENTENCES = (
         f"At γ = 0.995. {SPEED} {TESTED}",
         paper=times(HARD, ["grm-1-raw"]),
     ),
-    Sentence(
+    Claim(
         D1,
         f"Normalised D = 1 converges even later than no IM at {title(LOW)}.",
         cells([LOW], ("grm-1", "none")),
@@ -120,14 +144,14 @@ GRM_SENTENCES = (
         f"{SPEED} {TESTED}",
         paper=times([LOW], ("grm-1", "none")),
     ),
-    Sentence(
+    Claim(
         D1,
         "Without normalisation F' ≈ −(1−γ)/γ · F.",
         cells(SETTINGS, ["grm-1-raw"]),
         close_to_approximation("grm-1-raw"),
         ENDS,
     ),
-    Sentence(
+    Claim(
         D1,
         "Without normalisation F' is on the whole negative.",
         cells(SETTINGS, ["grm-1-raw"]),
@@ -136,14 +160,14 @@ GRM_SENTENCES = (
         "discounted sum of an episode is 0 by the law.",
         paper="< 0",
     ),
-    Sentence(
+    Claim(
         D1,
         "With normalisation F' ≈ (1−γ)/γ · (F̄ − F).",
         cells(SETTINGS, ["grm-1"]),
         close_to_approximation("grm-1"),
         f"F̄: the mean of all F up to each update. {ENDS}",
     ),
-    Sentence(
+    Claim(
         D1,
         "Normalisation cuts the bias of D = 1 down by an order of magnitude.",
         cells(SETTINGS, NEXT),
@@ -152,24 +176,24 @@ GRM_SENTENCES = (
         "Each form is measured on its own agents.",
         paper="10 ×",
     ),
-    Sentence(
+    Claim(
         "minigrid, GRM D = 10",
         "Normalisation has no large effect on GRM D = 10 at any setting.",
         cells(SETTINGS, TENTH),
-        both(
-            *(alike(SETTLED, (k, "grm-10-raw"), (k, "grm-10"), LARGE) for k in SETTINGS),
-            *(alike(LENGTH, (k, "grm-10-raw"), (k, "grm-10"), 1.1) for k in SETTINGS),
+        all_of(
+            *(within_factor(SETTLED, (k, "grm-10-raw"), (k, "grm-10"), LARGE) for k in SETTINGS),
+            *(within_factor(LENGTH, (k, "grm-10-raw"), (k, "grm-10"), 1.1) for k in SETTINGS),
         ),
         f"Large: settled steps apart by a factor of 2, or N̄ by 10 %. {SPEED} {RULE}",
         paper=f"{times(SETTINGS, TENTH)}; {lengths(SETTINGS, TENTH)}",
     ),
-    Sentence(
+    Claim(
         "minigrid, GRM D = 10",
         "On PBIM and on GRM D = 1 normalisation has a large effect in some setting.",
         cells(SETTINGS, ("pbim", "pbim-raw", *NEXT)),
-        both(
+        all_of(
             *(
-                some(*(opposite(alike(SETTLED, (k, f"{s}-raw"), (k, s), LARGE)) for k in SETTINGS))
+                any_of(*(negated(within_factor(SETTLED, (k, f"{s}-raw"), (k, s), LARGE)) for k in SETTINGS))
                 for s in NORMALISED[:2]
             )
         ),
@@ -177,18 +201,18 @@ GRM_SENTENCES = (
         paper=times(SETTINGS, ("pbim", "pbim-raw", *NEXT)),
     ),
     *(
-        Sentence(
+        Claim(
             "minigrid, GRM D = 10",
             f"Both forms of GRM D = 10 converge or nearly converge more quickly than any other method at {title(k)}.",
             cells([k], SCHEMES),
-            at_most(SETTLED, cells([k], TENTH), cells([k], REST), NEARLY),
+            at_most_times(SETTLED, cells([k], TENTH), cells([k], REST), NEARLY),
             f"Nearly: settled steps at most 1.3 times every other's (the paper's T: 1.27 at most). {SPEED} {RULE}",
             paper=times([k], SCHEMES),
         )
         for k in SETTINGS
     ),
     *(
-        Sentence(
+        Claim(
             "minigrid, GRM D = 10",
             f"Both forms of GRM D = 10 end in a statistical tie for the most optimal policy at {title(k)}.",
             cells([k], SCHEMES),
@@ -198,7 +222,7 @@ GRM_SENTENCES = (
         )
         for k in SETTINGS
     ),
-    Sentence(
+    Claim(
         "table_minigrid",
         f"At {title(LOW)} all eight methods end in a statistical tie.",
         cells([LOW], SCHEMES),
@@ -206,9 +230,9 @@ GRM_SENTENCES = (
         TIED,
         paper=lengths([LOW], SCHEMES),
     ),
-    # The runs of no IM are the same at both settings of γ = 0.995, so that one sentence is enough.
+    # The runs of no IM are the same at both settings of γ = 0.995, so that one claim is enough.
     no_im_fails(MIDDLE),
-    Sentence(
+    Claim(
         "table_minigrid",
         f"GRM D = 1 without normalisation does not converge at {title(MIDDLE)}.",
         cells([MIDDLE], ["grm-1-raw"]),
@@ -219,4 +243,4 @@ GRM_SENTENCES = (
     *(longer_with_im(setting) for setting in HARD),
     *(about_sixty(setting) for setting in HARD),
 )
-"""The sentences about GRM, and about the table."""
+"""The claims about GRM, and about the table."""

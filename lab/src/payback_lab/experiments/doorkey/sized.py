@@ -1,19 +1,49 @@
-"""DoorKey on grids of any size, with any λ of the advantage estimate: what `reach` and `delay` share.
+"""How DoorKey runs are made, and grids of any size with any λ: what `reach`, `delay` and `center` share.
 
 A setting names all that varies: `s11-a0.02-g0.995-l0.95` is an 11×11 grid with α = 0.02, γ = 0.995 and λ = 0.95. The
 learner and everything else are those of the DoorKey experiment.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
+from typing import Any
 
-from payback_lab.experiments.doorkey.config import DoorKeyConfig, refuse_alpha_or_gamma
-from payback_lab.experiments.doorkey.runs import DoorKeyRuns
-from payback_lab.experiments.doorkey.setting import name_of, numbers_of
-from payback_lab.running.asked import Asked
-from payback_lab.running.plan import Run, by_group
+from payback_lab.experiments.doorkey.config import DoorKeyConfig, name_of, numbers_of, refuse_alpha_or_gamma
+from payback_lab.experiments.doorkey.figures import single_figures
+from payback_lab.learners.ppo.config import LEARNER_VERSION
+from payback_lab.running.experiment import Experiment
+from payback_lab.runs import Asked, Result, Run, Scalar, by_group
 from payback_lab.user_error import UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoorKeyRuns(Experiment):
+    """Describe an experiment on DoorKey but for which runs are planned."""
+
+    config: type[DoorKeyConfig] = DoorKeyConfig
+    learner_version: int = LEARNER_VERSION
+    points: int = 300
+    adds_up: bool = True
+
+    def execute(
+        self, batch: tuple[Run, ...], progress: Callable[[float], None], out: Path | None = None
+    ) -> dict[str, Result]:
+        """Train one run, from its checkpoint if there is one."""
+        from payback_lab.experiments.doorkey.training import train
+
+        (run,) = batch
+        return {run.id: train(run, self.learner_version, progress, out)}
+
+    def cost(self, batch: tuple[Run, ...]) -> float:
+        """Estimate the seconds on one core: compiling, training, and watching the trained agent."""
+        return sum(30 + run.config.total_steps / 38_000 for run in batch)
+
+    def figures(self, result: Result, config: Mapping[str, Any]) -> dict[str, Scalar]:
+        """Return the figures, those of the curve computed from it again."""
+        return {**result.summary, **single_figures(result.columns, config["size"])}
+
 
 SMALLEST = 5
 """Side of the smallest DoorKey grid: two rooms and a wall between them."""
@@ -27,7 +57,7 @@ ONE_SEED_FIRST = (
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """Name one cell of the plan: a scheme at a setting, and how many seeds it has unless told otherwise."""
+    """Name one cell of the plan: a scheme at a setting, and how many seeds it has by default."""
 
     setting: str
     scheme: str
@@ -42,7 +72,7 @@ class SizedDoorKey(DoorKeyRuns):
     """
 
     cells: tuple[PlannedCell, ...]
-    """What is run unless told otherwise, in order of interest."""
+    """What is run by default, in order of interest."""
     steps: Callable[[int], int] = lambda size: THREE_MILLION
     """Size of the grid → steps of training."""
 

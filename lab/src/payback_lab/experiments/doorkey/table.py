@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from payback_lab.claims.comparison import improvement, interval_of_improvement, welch
-from payback_lab.experiments.doorkey.printed import SETTINGS, TABLE, Printed
-from payback_lab.experiments.doorkey.setting import without_alpha
+from payback_lab.experiments.doorkey.config import without_alpha
+from payback_lab.experiments.doorkey.measures import SETTINGS, TABLE, Printed
 from payback_lab.methods import SCHEMES
-from payback_lab.statistics import Estimate, mean_estimate
+from payback_lab.statistics import Estimate, improvement, interval_of_improvement, mean_estimate, welch
 
 SIGNIFICANT = 0.05
 """The paper's p."""
@@ -56,7 +55,7 @@ class Row:
     fastest: bool
     """Our mark for T: the lowest median of its setting, a seed that did not converge counting as never."""
     tied: bool | None
-    """Our mark for N̄: the lowest mean, or not to be told from it at p = .05; None with fewer than two seeds."""
+    """Our mark for N̄: the lowest mean, or not significantly different (p = .05); None with fewer than two seeds."""
     p: float | None
     """p of the one-sided Welch test over seeds that the lowest N̄ is lower than this one; None for the lowest itself."""
     better_than_im: Estimate | None
@@ -130,7 +129,7 @@ def _median(steps: np.ndarray) -> float:
 
 
 def reached(runs: Runs, name: str) -> Reached:
-    """Say at which step the runs reached something, None where one did not."""
+    """Return at which step the runs reached something, None where one did not."""
     steps = figures(runs, name)
     if not len(steps):
         return Reached(None, None, None, 0, len(runs))
@@ -143,7 +142,7 @@ def spread(values: np.ndarray) -> Estimate | None:
 
 
 def _over(scheme: str, other: str, values: Mapping[str, np.ndarray]) -> Estimate | None:
-    """Say with which probability a run of the scheme is lower than one of the other."""
+    """Return the probability that a run of the scheme is lower than one of the other."""
     pair = values[scheme], values[other]
     if scheme == other or not all(map(len, pair)):
         return None

@@ -15,7 +15,7 @@ from payback_lab.learners.ppo.rollout import doorkey_environment
 from payback_lab.learners.ppo.train import Record, Train, make_train
 from payback_lab.learners.ppo.update import unflatten
 from payback_lab.methods import transform_of
-from payback_lab.running.plan import Result, Run
+from payback_lab.runs import Result, Run
 
 EVALUATION = 1000
 """Episodes of each final evaluation."""

@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from payback_lab.learners.arena.rollout import Collected
-from payback_lab.learners.ppo.config import PPO
-from payback_lab.learners.ppo.update import advantages
+from payback_lab.learners.ppo.update import Discounting, advantages
 
 
 class Estimates(NamedTuple):
@@ -23,7 +22,7 @@ class Estimates(NamedTuple):
     """F'_t, what the policy was paid for novelty, for the record."""
 
 
-def estimated(config: PPO, collected: Collected, reward: jax.Array, critic: int) -> jax.Array:
+def estimated(config: Discounting, collected: Collected, reward: jax.Array, critic: int) -> jax.Array:
     """Return the advantages (T, B) of a reward by the values that a critic had when the rollout was collected.
 
         δ_t = r_t + γ V_{t+1} alive_{t+1} − V_t;   A_t = δ_t + γλ alive_{t+1} A_{t+1}

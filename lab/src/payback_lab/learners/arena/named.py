@@ -1,6 +1,7 @@
 """The methods of the arena by name."""
 
 from payback_lab.learners.arena.adops import adops_method
+from payback_lab.learners.arena.advantage_side import advantage_side_method
 from payback_lab.learners.arena.config import ArenaPPO
 from payback_lab.learners.arena.eipo import eipo_method
 from payback_lab.learners.arena.hepo import hepo_method
@@ -8,7 +9,14 @@ from payback_lab.learners.arena.method import Method
 from payback_lab.learners.arena.shaping import shaping_method
 from payback_lab.methods import parse_method
 
-OWN = {"adops": adops_method, "adopes": adops_method, "eipo": eipo_method, "hepo": hepo_method}
+OWN = {
+    "adops": adops_method,
+    "adopes": adops_method,
+    "eipo": eipo_method,
+    "hepo": hepo_method,
+    "grm-adv": advantage_side_method,
+    "two-critics": advantage_side_method,
+}
 """The methods that are more than what one policy and one critic are paid."""
 
 
@@ -18,5 +26,4 @@ def method_of(name: str, config: ArenaPPO) -> Method:
     >>> method_of("eipo", ArenaPPO()).heads
     Heads(policies=2, values=3)
     """
-    parse_method(name)
-    return OWN.get(name, shaping_method)(name, config)
+    return OWN.get(parse_method(name).kind, shaping_method)(name, config)

@@ -1,4 +1,4 @@
-"""ζ: how far a method has gone from the raw bonus to its own end, by the share of training that is done."""
+"""How a method's weights change with the share of training that is done."""
 
 import jax
 import jax.numpy as jnp
@@ -15,3 +15,13 @@ def zeta(share: jax.Array | float, start: float, end: float) -> jax.Array:
     if start == end:
         return jnp.where(jnp.asarray(share) >= end, 1.0, 0.0)
     return jnp.clip((jnp.asarray(share) - start) / (end - start), 0.0, 1.0)
+
+
+def shrink(share: jax.Array | float, start: float, end: float, least: float) -> jax.Array:
+    """Return a weight: 1 up to `start`, then shrinking geometrically towards `least` at `end`, and 0 from there on.
+
+    >>> [round(float(shrink(share, 0.5, 0.9, 0.01)), 4) for share in (0.0, 0.5, 0.7, 0.9, 1.0)]
+    [1.0, 1.0, 0.1, 0.0, 0.0]
+    """
+    share = jnp.asarray(share, jnp.float32)
+    return jnp.where(share >= end, 0.0, least ** jnp.clip((share - start) / (end - start), 0.0, 1.0))

@@ -8,7 +8,7 @@ Every minibatch has the same shape, because another shape would be compiled agai
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -84,7 +84,21 @@ def initial_learner(p: Parameters) -> Learner:
     return Learner(vector, jnp.zeros_like(vector), jnp.zeros_like(vector), jnp.zeros((), vector.dtype))
 
 
-def advantages(config: PPO, reward: jax.Array, value: jax.Array, alive: jax.Array) -> jax.Array:
+class Discounting(Protocol):
+    """What an advantage estimate needs of a config."""
+
+    @property
+    def gamma(self) -> float:
+        """Return γ."""
+        ...
+
+    @property
+    def gae_lambda(self) -> float:
+        """Return λ."""
+        ...
+
+
+def advantages(config: Discounting, reward: jax.Array, value: jax.Array, alive: jax.Array) -> jax.Array:
     """Estimate the advantages (T, B) from rewards (T, B), values and aliveness (T + 1, B).
 
         δ_t = R_t + γ V_{t+1} alive_{t+1} − V_t;   A_t = δ_t + γλ alive_{t+1} A_{t+1}

@@ -1,5 +1,7 @@
 """The charts of one page, each a Vega-Lite specification and the data it names; the same as static figures."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,15 +12,30 @@ import vl_convert
 from payback_lab.methods import is_raw, title
 from payback_lab.report import tables
 from payback_lab.report.charts import cliff
-from payback_lab.report.charts.curves import LABELS, LOGARITHMIC, LONGEST, curve_chart
-from payback_lab.report.charts.final_figures import DELAYS, FINALS, delay_chart
-from payback_lab.report.charts.style import colour, finished
-from payback_lab.report.story import Drawing
+from payback_lab.report.charts.curves import DELAYS, FINALS, LABELS, LOGARITHMIC, LONGEST, curve_chart, delay_chart
+from payback_lab.report.charts.style import Layered, colour, finished
 from payback_lab.report.summary import Group, Summary
 
 HEIGHT = 240
 PADDING = {"left": 10, "top": 10, "bottom": 10, "right": 40}
 """Around a saved figure; more on the right, because the reader's font may be wider than the one measured."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Hold a chart that the page draws and that is saved as a figure."""
+
+    name: str
+    """Its name below the experiment's: "by-size" becomes `reach-by-size`."""
+    caption: str
+    """What it shows, in words."""
+    chart: Layered
+    """The chart, over the data that it names."""
+    data: Mapping[str, Sequence[Mapping[str, Any]]]
+    """Name → rows."""
+    height: int = 240
+    names: tuple[str, ...] = ()
+    """The schemes that the page names above the chart, if it has no legend of its own; it is then no figure to save."""
 
 
 class Charts:

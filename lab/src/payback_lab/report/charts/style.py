@@ -1,17 +1,18 @@
-"""The style of all charts: one colour per scheme, one font, schemes named in words."""
+"""The style of all charts: one colour per scheme, one font, schemes named in words; and figures that stand alone."""
 
 import json
 from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
+import vl_convert
 
 from payback_lab.methods import TITLES, is_raw
 
 Layered = alt.LayerChart | alt.FacetChart
 
 # Okabe and Ito's palette for colour-blind readers, with a darker yellow for white paper. Raw schemes are also dashed,
-# because colour alone does not tell them apart in print.
+# because colour alone does not distinguish them in print.
 COLOURS = {
     "none": "#000000",
     "im": "#d55e00",
@@ -33,6 +34,10 @@ COLOURS = {
     "adopes": "#7a5195",
     "eipo": "#8b1a1a",
     "hepo": "#6b6b6b",
+    "grm-adv-300-0.99": "#0072b2",
+    "grm-adv-300-0.99-back": "#56b4e9",
+    "two-critics-0.99": "#b5489a",
+    "two-critics-0.99-back": "#d48ac3",
 }
 OTHER = "#777777"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', sans-serif"
@@ -59,6 +64,20 @@ def finished(chart: alt.TopLevelMixin, **size: Any) -> dict[str, Any]:
         "legend": {"labelFontSize": 12, "titleFontSize": 12, "labelLimit": 240},
     }  # fmt: skip
     return spec
+
+
+def figure_of(chart: Any) -> dict[str, Any]:
+    """Apply the common style in the sizes of a figure that stands alone."""
+    spec = finished(chart)
+    del spec["autosize"]
+    spec["config"]["axis"] |= {"labelFontSize": 13, "titleFontSize": 13}
+    spec["config"]["legend"] |= {"labelFontSize": 14, "symbolSize": 120}
+    return spec
+
+
+def as_svg(spec: dict[str, Any]) -> str:
+    """Draw a figure on a white ground, so that it is readable on light and on dark pages."""
+    return vl_convert.vegalite_to_svg({**spec, "background": "white", "padding": 14, "autosize": "pad"})
 
 
 def scheme_colour(schemes: Sequence[str], legend: bool = False) -> alt.Color:

@@ -1,1 +1,0 @@
-"""Which mean is subtracted."""

@@ -1,1 +1,0 @@
-"""Long cliff walking."""

@@ -1,1 +1,0 @@
-"""DoorKey, larger and larger."""

@@ -1,0 +1,77 @@
+"""The safe range: which coefficients of the bonus work, over three orders of magnitude, for every method."""
+
+from collections.abc import Mapping
+
+from payback_lab.experiments.arena.finished import Finished
+from payback_lab.experiments.doorkey.sized import ONE_SEED_FIRST
+from payback_lab.experiments.studies.study import (
+    ADV,
+    ADVANTAGE_SIDE,
+    TWO,
+    Cell,
+    Study,
+    setting_of,
+    solving,
+    whole_updates,
+)
+from payback_lab.learners.arena.config import ARENA_VERSION
+
+TASKS = ("DoorKey-11x11", "KeyCorridorS3R3")
+ALPHAS = (0.00125, 0.005, 0.02, 0.08, 0.32)
+MIDDLE = 0.02
+"""α of the ablations and of the runs without a bonus, which have none."""
+METHODS = ("im", "pies", "phased", "grm-10", "grm-30", *ADVANTAGE_SIDE)
+SHORT = "grm-adv-30-0.95"
+ABLATIONS = (
+    *(f"{ADV}{ending}" for ending in ("-flat", "-flat-back", "-lone", "-lone-back")),
+    *(f"{SHORT}{ending}" for ending in ("", "-lone", "-lone-back")),
+    *(f"{TWO}{ending}" for ending in ("-centred", "-centred-back")),
+)
+STEPS = whole_updates(2)
+ALIKE = 0.01
+"""Coefficients whose `solving` is within this of the largest are as good: the smaller one is taken."""
+
+CELLS = (
+    *(Cell(setting_of(task, alpha), m, STEPS) for alpha in ALPHAS for task in TASKS for m in METHODS),
+    *(Cell(setting_of(task, MIDDLE), "none", STEPS) for task in TASKS),
+    *(Cell(setting_of(task, MIDDLE), m, STEPS) for task in TASKS for m in ABLATIONS),
+)
+
+
+def chosen_alpha(finished: Finished, method: str) -> tuple[float, float] | None:
+    """Return a method's α for the later studies and what it solves there, by seed 0 of both tasks; None if one lacks.
+
+    The smallest α whose mean `solving` over the two tasks is within 0.01 of the largest.
+    """
+    found = solved_by_alpha(finished, method)
+    if len(found) < len(ALPHAS):
+        return None
+    alpha = min(alpha for alpha, share in found.items() if share >= max(found.values()) - ALIKE)
+    return alpha, found[alpha]
+
+
+def solved_by_alpha(finished: Finished, method: str) -> Mapping[float, float]:
+    """Return α → mean `solving` of seed 0 over the two tasks, of the α for which both runs are there."""
+    found = {}
+    for alpha in ALPHAS:
+        runs = [finished.get((setting_of(task, alpha), method), {}).get(0) for task in TASKS]
+        if all(run is not None for run in runs):
+            found[alpha] = solving([run for run in runs if run is not None])
+    return found
+
+
+EXPERIMENT = Study(
+    name="safe-range",
+    title="Which coefficients work",
+    cells=CELLS,
+    settings=tuple(dict.fromkeys(cell.setting for cell in CELLS)),
+    notes=(
+        "Not in the paper. The arena's learner with γ = 0.99 on two MiniGrid tasks. The bonus is α/n of the agent's "
+        "own 7×7 view, hashed, in this episode; nothing of the simulator's state is read.",
+        'Rules and predictions: docs/predictions.md, "The safe range".',
+        ONE_SEED_FIRST,
+    ),
+    learner_version=ARENA_VERSION,
+    points=75,
+    adds_up=True,
+)

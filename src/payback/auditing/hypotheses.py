@@ -1,0 +1,391 @@
+"""The causes of a leak, and how well each explains the episodes that leak.
+
+A cause that can be undone is judged by how much of each leak is left without it; another by a sign that it leaves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from payback.auditing.infer import (
+    FIT,
+    LAGS,
+    MatchingFit,
+    Span,
+    best_gamma,
+    bonus_size,
+    by_ages,
+    discounted,
+    measured,
+    one_delay,
+)
+
+TINY = 1e-300
+
+
+class Cause(Enum):
+    """Why an episode's shaped rewards do not cancel, as far as its numbers show it.
+
+    >>> Cause.WRONG_GAMMA.value
+    'wrong γ'
+    >>> Cause.NEVER_REPAID.sentence
+    'the bonus is paid as it is and nothing is repaid: is the shaping applied at all?'
+    """
+
+    NEVER_REPAID = "never repaid"
+    WRONG_GAMMA = "wrong γ"
+    CLIPPED = "clipped"
+    CONSTANT_ADDED = "constant added"
+    CONSTANT_FACTOR = "constant factor"
+    AUTORESET_ROW = "autoreset row"
+    LATE_RESET = "late reset"
+    NEVER_RESET = "never reset"
+    LAST_REWARD_KEPT = "last reward kept"
+    UNPAID_END = "unpaid end"
+    UNSETTLED_TRUNCATION = "unsettled truncation"
+    CHANGED_AFTER_MATCHING = "changed after matching"
+    ONE_STEP_EPISODE = "one-step episode"
+    INVALID_ROW_PAID = "invalid row paid"
+    UNKNOWN = "unknown"
+
+    @property
+    def sentence(self) -> str:
+        """What happened, and what to look at."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Cause.NEVER_REPAID: "the bonus is paid as it is and nothing is repaid: is the shaping applied at all?",
+    Cause.WRONG_GAMMA: "the episodes cancel at another γ: give the matching and the learner the same one",
+    Cause.CLIPPED: "payments are cut off at a bound: clip the bonus before matching, never after",
+    Cause.CONSTANT_ADDED: "the same amount is added to every step: add it to the environment's reward instead",
+    Cause.CONSTANT_FACTOR: "every settlement is the same multiple of the debt",
+    Cause.AUTORESET_ROW: "without its first row the episode cancels: mark autoreset rows as invalid",
+    Cause.LATE_RESET: "the episodes cancel if each ends one row later: `done` must mark the episode's last step",
+    Cause.NEVER_RESET: "loans of the previous episode are repaid in this one: the state must be reset at `done`",
+    Cause.LAST_REWARD_KEPT: "the debt is settled, but the last step keeps its own bonus: repay it at once",
+    Cause.UNPAID_END: "the last step does not settle the debt: `done` must reach the matching",
+    Cause.UNSETTLED_TRUNCATION: "only episodes that are truncated, or follow one that is, leak: pass `terminated | "
+    "truncated` as `done`; if the learner bootstraps there and the debt is carried, audit with on_truncation='carry'",
+    Cause.CHANGED_AFTER_MATCHING: "payments were changed after matching, for example divided by a running scale",
+    Cause.ONE_STEP_EPISODE: "its only bonus is lent and repaid at once, so 0 must be paid",
+    Cause.INVALID_ROW_PAID: "rows that are marked as invalid are paid; they must be paid 0",
+    Cause.UNKNOWN: "the numbers fit none of the causes that the auditor knows",
+}
+
+
+@dataclass(frozen=True)
+class LeakyEpisode:
+    """One finished episode that leaks."""
+
+    shaped: np.ndarray
+    """(N,) what was paid."""
+    rewards: np.ndarray | None
+    """(N,) the bonus F, if the log has it."""
+    leak: float
+    """Σ γ^t F'_t."""
+    lent: np.ndarray | None = None
+    """(N,) F − F̄, if the log has it."""
+    paid_before: np.ndarray | None = None
+    """Payments of up to 64 rows before the episode, None if it is its environment's first."""
+    rewards_before: np.ndarray | None = None
+    """The bonus of these rows: F − F̄ if the log has it, else F."""
+    paid_after: float | None = None
+    """The payment of the row after it."""
+
+    @property
+    def bonus(self) -> np.ndarray | None:
+        """F − F̄ if the log has it, else F."""
+        return self.rewards if self.lent is None else self.lent
+
+    @property
+    def known_bonus(self) -> np.ndarray:
+        """The bonus of a log that has one."""
+        assert self.bonus is not None
+        return self.bonus
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Leaking episodes of one environment, all longer than one step."""
+
+    episodes: list[LeakyEpisode]
+    gamma: float
+    known: MatchingFit | None = None
+    """The matching, if long episodes have shown it already."""
+
+    def missing(self, e: LeakyEpisode) -> float:
+        """Return Σ γ^(t−N+1) F'_t: what the last step still had to repay."""
+        with np.errstate(over="ignore"):
+            return float(e.leak * np.float64(self.gamma) ** (1 - len(e.shaped)))
+
+    @cached_property
+    def relative(self) -> np.ndarray:
+        """|Σ γ^t F'_t| / Σ γ^t |F'_t| of each episode."""
+        return np.array([abs(e.leak) / max(discounted(np.abs(e.shaped), self.gamma), TINY) for e in self.episodes])
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """How much each episode counts: those that leak far less than others may leak by noise alone."""
+        return np.minimum(self.relative / max(float(np.quantile(self.relative, 0.9)), TINY), 1.0) + 1e-9
+
+    @cached_property
+    def mean(self) -> float:
+        """The F̄ that was subtracted: the first row of an episode is paid F − F̄, because nothing is owed."""
+        if self.episodes[0].lent is not None or self.episodes[0].rewards is None:
+            return 0.0
+        off = np.array([e.known_bonus[0] - e.shaped[0] for e in self.episodes])
+        center, size = float(np.median(off)), np.median([np.abs(e.known_bonus).mean() for e in self.episodes])
+        spread = float(np.median(np.abs(off - center)))
+        # With a mean, most first rows agree; otherwise something else is wrong with them.
+        return center if abs(center) > 1e-3 * size and spread < 0.25 * abs(center) else 0.0
+
+    @cached_property
+    def matching(self) -> MatchingFit | None:
+        """How loans are repaid, as the steps before the last show it; None if no matching fits."""
+        if any(e.bonus is None for e in self.episodes):
+            return None
+        several = self.episodes[:FITTED_EPISODES]
+        plain = [Span(e.shaped, e.known_bonus) for e in several]
+        fits = [None if self.known is None else measured(self.known, plain), one_delay(plain, self.gamma)]
+        limit = FIT * bonus_size(plain)
+        if not any(fit is not None and fit.error <= limit for fit in fits):
+            # Either nothing is owed at the start of an episode, or the loans of the one before are.
+            within = [Span(e.shaped, e.known_bonus - self.mean, np.zeros(LAGS)) for e in several]
+            across = [Span(e.shaped, e.known_bonus, e.rewards_before) for e in several if e.rewards_before is not None]
+            fits = [by_ages(within, self.gamma, centred=True), by_ages(across, self.gamma) if across else None]
+        best = min((fit for fit in fits if fit is not None), key=lambda fit: fit.error, default=None)
+        return best if best is not None and best.error <= limit else None
+
+    def predicted(self, e: LeakyEpisode, across: bool) -> np.ndarray | None:
+        """Return what each step is paid if none settles; `across` also repays the loans of the previous episode."""
+        if self.matching is None or e.bonus is None:
+            return None
+        mean = self.mean or self.matching.mean
+        bonus, before = e.bonus - mean, np.empty(0)
+        if across and e.rewards_before is not None:
+            before = e.rewards_before - mean
+        together = np.concatenate((before, bonus))
+        back = np.convolve(together, np.concatenate(([0.0], self.matching.repaid)))[: len(together)]
+        return bonus - back[len(before) :]
+
+
+FITTED_EPISODES = 60
+"""Episodes to which a matching is fitted."""
+SIGN = 0.05
+"""The share of a leak that counts as left if a sign, not an amount, speaks for a cause."""
+FEW = 3
+"""Episodes to which a number can be fitted."""
+FITTED = 0.4
+"""What a fitted number costs: a hypothesis without one that explains as much is preferred."""
+
+
+class Hypothesis(NamedTuple):
+    """A cause, and which share of each episode's leak is left without it."""
+
+    cause: Cause
+    left: np.ndarray
+    numbers: str = ""
+    step: int | None = None
+    handicap: float = 0.0
+    """Powers of ten subtracted from its score."""
+
+
+def from_payments(evidence: Evidence) -> list[Hypothesis]:
+    """Test the causes that show in the payments alone."""
+    tested = [_autoreset_row(evidence), _late_reset(evidence), *_clipped(evidence)]
+    if len(evidence.episodes) >= FEW:
+        tested += [_constant_added(evidence), _constant_factor(evidence), _wrong_gamma(evidence)]
+    return tested
+
+
+def from_bonus(evidence: Evidence) -> list[Hypothesis]:
+    """Test the causes that show beside the bonus F."""
+    tests = (_last_reward_kept, _never_repaid, _unpaid_end, _never_reset, _changed)
+    return [test(evidence) for test in tests]
+
+
+def _shares(evidence: Evidence, left: list[float]) -> np.ndarray:
+    """Return amounts left over, valued at the episode's start, as shares of the leaks."""
+    leaks = np.array([abs(e.leak) for e in evidence.episodes])
+    return np.abs(left) / np.maximum(leaks, TINY)
+
+
+def _with_median(shares: np.ndarray) -> np.ndarray:
+    """Replace unknown shares by the median of the known ones, by 1 if none is known."""
+    known = np.isfinite(shares)
+    return np.where(known, shares, np.median(shares[known]) if known.any() else 1.0)
+
+
+def _weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
+    order = np.argsort(values)
+    total = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(total, total[-1] / 2)])
+
+
+def _autoreset_row(evidence: Evidence) -> Hypothesis:
+    """The first row is the autoreset row of the previous episode, and is paid."""
+    left = [np.inf if e.paid_before is None else e.leak - float(e.shaped[0]) for e in evidence.episodes]
+    return Hypothesis(Cause.AUTORESET_ROW, _shares(evidence, left), step=0)
+
+
+def _late_reset(evidence: Evidence) -> Hypothesis:
+    """Every episode ends one row later than the log says."""
+
+    def left(e: LeakyEpisode) -> float:
+        if e.paid_after is None:
+            return np.nan
+        first = 0.0 if e.paid_before is None else float(e.shaped[0])
+        return e.leak - first + float(np.float64(evidence.gamma) ** len(e.shaped)) * e.paid_after
+
+    shares = _shares(evidence, [left(e) for e in evidence.episodes])
+    return Hypothesis(Cause.LATE_RESET, _with_median(shares), step=0)
+
+
+def _constant_added(evidence: Evidence) -> Hypothesis:
+    """One constant, fitted, makes all leaks vanish."""
+    weights = np.array([discounted(np.ones(len(e.shaped)), evidence.gamma) for e in evidence.episodes])
+    leaks = np.array([e.leak for e in evidence.episodes])
+    constant = _weighted_median(leaks / weights, evidence.weights)
+    numbers = f"{constant:.4g} at each of them"
+    return Hypothesis(Cause.CONSTANT_ADDED, _shares(evidence, list(leaks - constant * weights)), numbers, 0, FITTED)
+
+
+def _constant_factor(evidence: Evidence) -> Hypothesis:
+    """The last payment is one multiple, fitted, of the debt."""
+    last = np.array([e.shaped[-1] for e in evidence.episodes])
+    missing = np.array([evidence.missing(e) for e in evidence.episodes])
+    owed = last - missing
+    some = np.abs(owed) > 0
+    factor = _weighted_median(last[some] / owed[some], evidence.weights[some]) if some.any() else 0.0
+    if not np.isfinite(factor) or abs(factor) < 1e-2:
+        return Hypothesis(Cause.CONSTANT_FACTOR, np.ones(len(last)))
+    # Beside a large debt every small payment would seem to fit, so the smaller of the two is the measure.
+    with np.errstate(over="ignore"):  # beside a last payment of 0 everything is too much
+        left = np.abs(last - factor * owed) / np.maximum(np.minimum(np.abs(missing), np.abs(last)), TINY)
+    return Hypothesis(Cause.CONSTANT_FACTOR, left, f"{factor:.4g} times", None, FITTED)
+
+
+def _wrong_gamma(evidence: Evidence) -> Hypothesis:
+    several = [e.shaped for e in evidence.episodes]
+    gamma, _ = best_gamma([x for x, w in zip(several, evidence.weights, strict=True) if w > 0.05][:60] or several)
+    before, after = (
+        np.array([abs(discounted(x, g)) / max(discounted(np.abs(x), g), TINY) for x in several])
+        for g in (evidence.gamma, gamma)
+    )
+    numbers = f"γ = {gamma:.6g}, not {evidence.gamma:.6g}"
+    return Hypothesis(Cause.WRONG_GAMMA, after / np.maximum(before, TINY), numbers, None, FITTED)
+
+
+FEW_AT_BOUND = 3
+
+
+def _clipped(evidence: Evidence) -> list[Hypothesis]:
+    """Many payments lie at one bound that first rows, where nothing is owed, do not reach."""
+    values = np.concatenate([e.shaped for e in evidence.episodes])
+    first = np.array([e.shaped[0] for e in evidence.episodes])
+    touched, numbers = np.zeros(len(evidence.episodes), dtype=bool), list[str]()
+    for bound in (float(values.min()), float(values.max())):
+        if bound == 0:
+            continue
+        at, exact = _near(values, bound), int((values == bound).sum())
+        beyond = int(((values / bound > 0.9) & ~at).sum())
+        natural = _near(first, bound).mean() >= 0.5 * at.mean()
+        piled = exact >= FEW_AT_BOUND or at.sum() >= max(2 * FEW_AT_BOUND, 2 * beyond)
+        if piled and not natural and at.mean() < 0.9:
+            touched |= np.array([_near(e.shaped, bound).any() for e in evidence.episodes])
+            numbers.append(f"{at.sum():,} steps are paid {bound:.4g}")
+    if np.average(touched, weights=evidence.weights) < 0.7:
+        return []
+    return [Hypothesis(Cause.CLIPPED, np.where(touched, 0.003, 1.0), ", ".join(numbers))]
+
+
+def _near(values: np.ndarray, bound: float) -> np.ndarray:
+    """Whether payments lie at a bound, a noise of half a per cent allowed for."""
+    return np.abs(values / bound - 1) < 0.01
+
+
+def _last_reward_kept(evidence: Evidence) -> Hypothesis:
+    """What is missing is the last step's own bonus, centred or not."""
+
+    def left(e: LeakyEpisode) -> float:
+        missing, kept = evidence.missing(e), float(e.known_bonus[-1])
+        # F̄ moves while it is learnt; an episode's first step, where nothing is owed, is paid F − F̄ of its own time.
+        means = (0.0, evidence.mean, float(e.known_bonus[0] - e.shaped[0]) if e.lent is None else 0.0)
+        return min(abs(missing - kept + mean) for mean in means) / max(abs(missing), TINY)
+
+    return Hypothesis(Cause.LAST_REWARD_KEPT, np.array([left(e) for e in evidence.episodes]))
+
+
+def _never_repaid(evidence: Evidence) -> Hypothesis:
+    """Every step is paid its own bonus, up to a constant F̄."""
+
+    def left(e: LeakyEpisode) -> float:
+        off = e.shaped - e.known_bonus
+        return float(np.abs(off - np.median(off)).mean() / max(np.abs(e.shaped).mean(), TINY))
+
+    shares = np.array([left(e) for e in evidence.episodes])
+    # Episodes shorter than the delay repay nothing before their end, so nearly all must agree with the bonus; then
+    # their rows say more than one last row does.
+    if np.average(shares < SIGN, weights=evidence.weights) < 0.9:
+        return Hypothesis(Cause.NEVER_REPAID, np.ones(len(shares)))
+    return Hypothesis(Cause.NEVER_REPAID, np.where(shares < SIGN, shares**2, 1.0), "", 0, -0.5)
+
+
+def _unpaid_end(evidence: Evidence) -> Hypothesis:
+    """The last step is paid its own bonus, or nothing, or what any other step would be paid."""
+    # If all is repaid at age 1, any other step settles the debt and is paid its own bonus: `LAST_REWARD_KEPT`.
+    fit = evidence.matching
+    at_age_one = fit is not None and float(np.abs(fit.repaid[1:]).sum()) < 0.02 * abs(float(fit.repaid[0]))
+
+    def left(e: LeakyEpisode) -> float:
+        bonus = e.known_bonus
+        wanted = [0.0, float(bonus[-1] - evidence.mean), float(bonus[-1])]
+        plain = evidence.predicted(e, across=False)
+        if plain is not None and not at_age_one:
+            wanted.append(float(plain[-1]))
+        off = min(abs(float(e.shaped[-1]) - x) for x in wanted)
+        # The first step, where nothing is owed, must be right; otherwise loans of the previous episode are repaid.
+        size = float(np.abs(bonus).mean())
+        start = abs(float(e.shaped[0] - bonus[0]) + evidence.mean)
+        # Beside a large debt every small payment would seem to fit, so the bonus is the measure.
+        return max(off / max(min(abs(evidence.missing(e)), size), TINY), 0.1 * start / max(size, TINY))
+
+    return Hypothesis(Cause.UNPAID_END, np.array([left(e) for e in evidence.episodes]))
+
+
+def _never_reset(evidence: Evidence) -> Hypothesis:
+    """Loans of the previous episode are repaid in this one, whether or not its end settles."""
+
+    def left(e: LeakyEpisode) -> float:
+        steady, plain = (evidence.predicted(e, across) for across in (True, False))
+        if steady is None or plain is None or e.rewards_before is None:
+            return np.nan
+        weights = np.float64(evidence.gamma) ** np.arange(len(e.shaped))
+        stale = weights * (steady - plain)
+        amounts = (weights @ (e.shaped - steady), e.leak - stale.sum(), e.leak - stale[:-1].sum())
+        return float(np.abs(amounts).min() / max(abs(e.leak), TINY))
+
+    return Hypothesis(Cause.NEVER_RESET, _with_median(np.array([left(e) for e in evidence.episodes])), step=0)
+
+
+def _changed(evidence: Evidence) -> Hypothesis:
+    """First rows, where nothing is owed, are paid a multiple of their bonus other than 1.
+
+    Estimated from the differences between neighbouring episodes, because F̄ moves while it is learnt.
+    """
+    first = np.array([[e.shaped[0], e.known_bonus[0]] for e in evidence.episodes])
+    moved = np.diff(first, axis=0)
+    squares = float(moved[:, 1] @ moved[:, 1])
+    slope = float(moved[:, 0] @ moved[:, 1]) / squares if len(moved) > 1 and squares > 1e-18 else 1.0
+    rest = moved[:, 0] - slope * moved[:, 1]
+    unsure = float(rest @ rest / max(len(rest), 1)) ** 0.5 / max(squares, TINY) ** 0.5
+    sign = abs(slope - 1) > max(0.02, 3 * unsure) and abs(slope) > 1e-3
+    numbers = f"first steps are paid {slope:.3g} times their bonus"
+    left = np.full(len(evidence.episodes), 2 * SIGN if sign else 1.0)
+    return Hypothesis(Cause.CHANGED_AFTER_MATCHING, left, numbers, 0)

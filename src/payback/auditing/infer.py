@@ -1,0 +1,301 @@
+"""Infer what a log does not state: the digits it keeps, γ, whether environments are interleaved, and the matching."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from payback.auditing.rows import Batch
+
+SAMPLE = 1000
+"""Values from which the digits of a log are read."""
+MOST_DECIMALS = 6
+"""Values with more decimals are printed float32 numbers, not rounded ones."""
+
+
+class Resolution(NamedTuple):
+    """The rounding error of one logged payment: relative · |F'| + absolute."""
+
+    relative: float
+    absolute: float = 0.0
+    decimals: int | None = None
+    """How many decimals a log was rounded to, if it was."""
+
+
+def resolution_of(values: np.ndarray) -> Resolution:
+    """Return how exactly the values are held.
+
+    float64 columns often hold less: float32 numbers, or text rounded to a few decimals. A rounded log cannot sum to
+    zero more exactly than its digits allow.
+
+    >>> resolution_of(np.linspace(0, 1, 100).round(3))
+    Resolution(relative=5.96e-08, absolute=0.0005, decimals=3)
+    """
+    if values.dtype.kind == "f" and values.dtype.itemsize < 4:
+        return Resolution(4.88e-4)
+    sample = values[values != 0][:SAMPLE] if len(values) < 10 * SAMPLE else values[: 10 * SAMPLE]
+    sample = sample[sample != 0][:SAMPLE].astype(np.float64)
+    decimals = _decimals(sample)
+    if decimals is not None:
+        return Resolution(5.96e-8, 0.5 * 10.0**-decimals, decimals)
+    if values.dtype.itemsize == 4 or _is_float32(sample):
+        return Resolution(5.96e-8)
+    return Resolution(1.11e-16)
+
+
+def _decimals(sample: np.ndarray) -> int | None:
+    """Return the 1 to 6 decimals that all values share, None if there are more, or too few distinct values to tell."""
+    if len(sample) < 50 or len(np.unique(sample)) < 20:
+        return None
+    for decimals in range(MOST_DECIMALS + 1):
+        scaled = sample * 10.0**decimals
+        if np.abs(scaled - np.rint(scaled)).max() <= 1e-6:
+            return decimals or None
+    return None
+
+
+def _is_float32(sample: np.ndarray) -> bool:
+    """Whether these are float32 numbers, as such or printed with nine digits and read again."""
+    with np.errstate(over="ignore", under="ignore"):
+        exact = bool((sample.astype(np.float32) == sample).all())
+    return exact or all(float(f"{x:.9g}") == x for x in sample[:100].tolist())
+
+
+EXACT = 3e-6
+"""The relative residual below which a γ fits."""
+LONGEST = 2000
+"""Longer episodes are left out if there are shorter ones: they say less about γ and cost more."""
+
+
+def estimate_gamma(head: Batch) -> float:
+    """Return the γ at which the first episodes sum to zero; raise if there is none, or no F to go by."""
+    if head.rewards is None and head.lent is None:
+        raise ValueError("gamma is not given and cannot be estimated without F; pass gamma, or the rewards column")
+    last = np.flatnonzero(head.ends)[:400] + 1
+    first = np.concatenate(([0], last[:-1]))
+    paid, ids = head.shaped, head.ids
+    episodes = [paid[a:b].astype(np.float64) for a, b in zip(first, last, strict=True) if ids[a] == ids[b - 1]][:100]
+    several = [x for x in episodes if len(x) > 1 and np.any(x != 0)]
+    gamma, residual = best_gamma(several) if several else (0.0, np.inf)
+    if residual >= EXACT:
+        raise ValueError("no γ makes this log's episodes sum to zero; pass the γ that the learner used")
+    return gamma
+
+
+def best_gamma(episodes: list[np.ndarray]) -> tuple[float, float]:
+    """Return the γ in [0.3, 1] with the smallest median |Σ γ^t x_t| / Σ γ^t |x_t|, and that median."""
+    short = [x for x in episodes if len(x) <= LONGEST] or [min(episodes, key=len)]
+    ages = np.arange(max(map(len, short)), dtype=np.float64)
+    table = np.zeros((len(short), len(ages)))
+    for row, x in zip(table, short, strict=True):
+        row[: len(x)] = x
+    sizes = np.abs(table)
+
+    def residual(gamma: float) -> float:
+        weights = gamma**ages
+        return float(np.median(np.abs(table @ weights) / np.maximum(sizes @ weights, 1e-300)))
+
+    grid = np.unique(np.concatenate((np.linspace(0.3, 0.9, 121), 1 - np.geomspace(0.1, 1e-5, 161), [1.0])))
+    residuals = [residual(g) for g in grid]
+    best = int(np.argmin(residuals))
+    gamma = _minimise(residual, grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
+    return gamma, residual(gamma)
+
+
+def _minimise(function: Callable[[float], float], low: float, high: float) -> float:
+    """Golden section, to rounding error; return the better of the result and its rounding to six digits."""
+    ratio = (5**0.5 - 1) / 2
+    a, b = high - ratio * (high - low), low + ratio * (high - low)
+    for _ in range(80):
+        if function(a) < function(b):
+            high, b = b, a
+            a = high - ratio * (high - low)
+        else:
+            low, a = a, b
+            b = low + ratio * (high - low)
+    best = (low + high) / 2
+    return min((round(best, 6), best), key=function)
+
+
+def discounted(x: np.ndarray, gamma: float) -> float:
+    """Return Σ γ^t x_t."""
+    return float(np.float64(gamma) ** np.arange(len(x)) @ x)
+
+
+MOST_ENVIRONMENTS, INTERLEAVED_ROWS, INTERLEAVED_EPISODES = 128, 50_000, 8
+"""Environments that are tried, rows that are looked at, and episodes of each supposed environment."""
+
+
+def interleaved_environments(head: Batch, gamma: float, tolerance: float) -> int | None:
+    """Return B if every B-th row belongs to one environment although no column says so: then most episodes cancel."""
+    if len(np.unique(head.ids)) > 1 or head.ends.sum() < 4:
+        return None
+    paid, ends = head.shaped[:INTERLEAVED_ROWS].astype(np.float64), head.ends[:INTERLEAVED_ROWS]
+    for B in range(2, min(MOST_ENVIRONMENTS, len(paid) // 4) + 1):
+        cancel: list[bool] = []
+        for b in range(B):
+            cancel += _cancel(paid[b::B], ends[b::B], gamma, tolerance)
+            if len(cancel) >= 4 and np.mean(cancel) < 0.9:
+                break
+        if len(cancel) >= 4 and np.mean(cancel) >= 0.9:
+            return B
+    return None
+
+
+def _cancel(paid: np.ndarray, ends: np.ndarray, gamma: float, tolerance: float) -> list[bool]:
+    """Return whether some finished episodes of several steps sum to zero."""
+    stops = np.flatnonzero(ends)[: INTERLEAVED_EPISODES + 1] + 1
+    parts = [paid[a:b] for a, b in pairwise([0, *stops.tolist()]) if b > a + 1]
+    return [abs(discounted(x, gamma)) <= tolerance * discounted(np.abs(x), gamma) for x in parts if x.any()]
+
+
+TAIL = 2048
+"""Rows kept of a long episode; delays up to half of it are found."""
+LAGS = 64
+"""Ages at which repayments are fitted together."""
+LATEST = 128
+"""Rows before the last from which F̄ is read, because it moves in the course of training."""
+FIT, NEAR, COARSE = 0.02, 1e-3, 0.1
+"""How well a matching must fit, relative to the bonus; how close the settlement must then be, relative to the loans."""
+
+
+class Span(NamedTuple):
+    """Consecutive rows of one environment. The last one may settle a debt, so it is not fitted."""
+
+    paid: np.ndarray
+    bonus: np.ndarray
+    """F − F̄ if the log has it, else F."""
+    before: np.ndarray | None = None
+    """The bonuses before the first row, None if unknown."""
+
+
+class MatchingFit(NamedTuple):
+    """How loans are repaid: γ⁻ᵏ m_k for k = 1, 2, …, the F̄ that is subtracted, and the mean absolute error."""
+
+    repaid: np.ndarray
+    mean: float
+    error: float
+
+
+def bonus_size(spans: list[Span]) -> float:
+    """Return the mean |F|, beside which errors are small or large."""
+    return float(np.mean([np.abs(span.bonus).mean() for span in spans]))
+
+
+def one_delay(spans: list[Span], gamma: float) -> MatchingFit | None:
+    """Return the best fit of a repayment at one age (`match_after`); F̄ is what is left over."""
+    best, longest = None, max(len(span.paid) for span in spans)
+    exact = 1e-6 * bonus_size(spans)
+    for D in range(1, min(TAIL // 2, longest // 2 if len(spans) == 1 else longest - 1)):
+        weight = gamma**-D
+        parts = [(F - paid)[D:-1] - weight * F[: -1 - D] for paid, F, _ in spans if len(paid) - 1 > D]
+        over = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        if len(over) < 8:
+            break
+        constant = float(np.median(over))
+        error = float(np.abs(over - constant).mean())
+        if best is None or error < best[0]:
+            best = error, D, constant
+        if error <= exact:
+            break
+    if best is None:
+        return None
+    error, delay, constant = best
+    repaid = np.zeros(delay)
+    repaid[-1] = gamma**-delay
+    return MatchingFit(repaid, _mean(constant, repaid), error)
+
+
+def by_ages(spans: list[Span], gamma: float, centred: bool = False) -> MatchingFit | None:
+    """Return the least-squares fit of the shares of ages 1 … 64, None if the rows do not determine them.
+
+    `centred` says that F̄ is subtracted already; otherwise it is fitted as a constant.
+    """
+    columns, target = list[np.ndarray](), list[np.ndarray]()
+    for paid, bonus, before in spans:
+        line = bonus if before is None else np.concatenate((before[len(before) - LAGS :], bonus))
+        if (before is not None and len(before) < LAGS) or len(line) <= LAGS + 1:
+            continue
+        columns.append(np.lib.stride_tricks.sliding_window_view(line[:-2], LAGS)[:, ::-1])
+        target.append((bonus - paid)[len(bonus) - (len(line) - LAGS) : -1])
+    unknown = any(span.before is None for span in spans)
+    if sum(map(len, target)) < (4 if unknown else 2) * LAGS:
+        return None
+    lagged, wanted = np.concatenate(columns), np.concatenate(target)
+    table = lagged if centred else np.column_stack((lagged, np.ones(len(lagged))))
+    solved, _, rank, _ = np.linalg.lstsq(table, wanted, rcond=1e-6 if unknown else 1e-8)
+    repaid = solved[:LAGS]
+    shares = repaid * gamma ** np.arange(1.0, LAGS + 1)
+    if unknown and (rank < LAGS or abs(shares.sum() - 1) > FIT):
+        return None
+    error = float(np.abs(table @ solved - wanted).mean())
+    return MatchingFit(repaid, 0.0 if centred else _mean(float(solved[-1]), repaid), error)
+
+
+def _mean(constant: float, repaid: np.ndarray) -> float:
+    """Return F̄ from what the repayments leave over: F̄ · (1 − Σ γ⁻ᵏ m_k)."""
+    rest = 1 - float(repaid.sum())
+    return constant / rest if abs(rest) > 1e-6 * LAGS else 0.0
+
+
+def measured(fit: MatchingFit, spans: list[Span]) -> MatchingFit | None:
+    """Return the same repayments with F̄ and the error of other rows, None if these are too few."""
+    K = len(fit.repaid)
+    shares, parts = np.concatenate(([0.0], fit.repaid)), list[np.ndarray]()
+    for paid, bonus, _ in spans:
+        if len(paid) > K + 1:
+            parts.append((bonus - paid - np.convolve(bonus, shares)[: len(paid)])[K:-1][-LATEST:])
+    over = np.concatenate(parts) if parts else np.empty(0)
+    if len(over) < 8:
+        return None
+    constant = float(np.median(over))
+    return MatchingFit(fit.repaid, _mean(constant, fit.repaid), float(np.abs(over - constant).mean()))
+
+
+def settles(span: Span, gamma: float, known: MatchingFit | None) -> tuple[bool | None, MatchingFit | None]:
+    """Return whether the last of these rows settles the debt (None if that cannot be seen), and the fit.
+
+    From the start, a debt that is left after N steps weighs γ^N, which rounding hides in a long episode. The last rows
+    show it. The shares m_k that are repaid at age k are read off the steps before the last one,
+
+        F_t − F'_t = Σ_{k≥1} γ⁻ᵏ m_k F_{t−k}                                                         (drawer)
+
+    and with them the debt at the last step N−1, where policy invariance asks for
+
+        F'_{N−1} = −Σ_{j≥1} γ⁻ʲ F_{N−1−j} (1 − Σ_{k<j} m_k)
+
+    `known` is the fit of an earlier episode, tried first because one log has one matching.
+    """
+    size = bonus_size([span])
+    if size == 0:
+        return (None if span.paid.any() else True), known
+    for fit in _candidates(span, gamma, known):
+        here = None if fit is None else measured(fit, [span])
+        if here is not None and here.error <= FIT * size:
+            return _last_settles(here, span, gamma), here
+    return None, known
+
+
+def _candidates(span: Span, gamma: float, known: MatchingFit | None) -> Iterator[MatchingFit | None]:
+    yield known if known is not None and len(span.paid) >= 2 * len(known.repaid) + 8 else None
+    yield one_delay([span], gamma)
+    yield by_ages([span], gamma)
+
+
+def _last_settles(fit: MatchingFit, span: Span, gamma: float) -> bool | None:
+    K = min(len(fit.repaid), len(span.bonus) - 1)
+    # γ⁻ʲ (1 − Σ_{k<j} m_k) as Σ_{k≥j} γ^(k−j) γ⁻ᵏ m_k, because the first form makes small errors of the shares large.
+    left, total = np.empty(K), 0.0
+    for k in range(K - 1, -1, -1):
+        total = left[k] = fit.repaid[k] + gamma * total
+    loans = left * (span.bonus[-2 : -2 - K : -1] - fit.mean)
+    mean = float(np.abs(span.bonus).mean())
+    size = float(np.abs(loans).sum()) + mean
+    off = abs(span.paid[-1] + loans.sum()) / size
+    # F̄ is known to about error / |1 − Σ γ⁻ᵏ m_k|, and stands in every loan.
+    unsure = 0.3 * left.sum() * fit.error / max(abs(1 - fit.repaid.sum()), 1e-3) / size
+    near = np.clip(20 * fit.error / mean, NEAR, COARSE) + unsure
+    return True if off <= near else False if off > 3 * near else None

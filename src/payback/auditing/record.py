@@ -1,0 +1,281 @@
+"""Record what a learner is paid while it trains: a folder of small Parquet parts that `payback audit` reads."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import warnings
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from payback.auditing.read import PART, WORKER, parquet_module, part_path, parts_in
+from payback.core.transform import Match, RewardTransform
+from payback.core.validate import read_count, read_gamma
+
+UNFINISHED = re.compile(r"\.part-\d{6,}\.parquet(?:\.(\d+))?\.unfinished")
+"""A part that a process, here with its id, is writing, or was writing when it was killed; it is not read."""
+ROWS = 1 << 16
+"""Rows of a part: what is kept in memory, and lost if the process is killed."""
+
+
+class Recorder:
+    """Write each step's rewards to a log that `payback audit FOLDER` reads without options.
+
+    Pass the transform that shapes the bonus: the recorder then logs its γ and what it lends, which is F − F̄ for a
+    centred bonus and which the audit needs to name the cause of a leak. `state` is the state from which the transform
+    goes on, after a resume. Without a transform, pass `gamma`.
+
+    The log is a folder of numbered Parquet parts. A part is written under another name, flushed to the disk and then
+    renamed, so after a crash or `kill -9` every part but the last is there and whole. At most `rows` rows are kept in
+    memory. Each recorder needs a folder of its own. One that is given the folder of an earlier one goes on with the
+    next number; its environments get new ids, because a new process resets them and open episodes never end. A folder
+    that holds anything else is refused.
+
+    >>> import tempfile, numpy as np, payback
+    >>> shaping = payback.grm(0.9, delay=1)
+    >>> with tempfile.TemporaryDirectory() as folder, Recorder(folder + "/log", shaping) as recorder:
+    ...     state = shaping.init(np.zeros(2))
+    ...     for t in range(6):
+    ...         reward, done = np.array([1.0, 0.5]), np.array([t == 5, t % 3 == 2])
+    ...         state, shaped = shaping.update(state, reward, done)
+    ...         recorder.add(reward=reward, shaped=shaped, terminated=done, truncated=np.zeros(2, bool))
+    ...     recorder.close()
+    ...     payback.audit_file(folder + "/log").ok
+    True
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        transform: RewardTransform | None = None,
+        *,
+        gamma: float | None = None,
+        state: Any = None,
+        rows: int = ROWS,
+        first_env: int = 0,
+    ) -> None:
+        self.folder = Path(folder)
+        self.gamma = _gamma(transform, gamma)
+        self._loans = _Loans(transform, state) if isinstance(transform, Match) else None
+        self._rows = read_count("rows", rows, 1)
+        self._parquet = parquet_module()
+        self._arrow: Any = import_module("pyarrow")
+        self._part, self._step, env = _continued(self.folder, self._parquet)
+        self._next_env = max(env, first_env)
+        """The id of the next new environment. Workers that record beside each other begin far apart."""
+        self._ids: np.ndarray = np.empty(0, dtype=np.int64)
+        self._buffers: dict[str, np.ndarray] = {}
+        self._count = 0
+        """Steps in the buffers."""
+        self._closed = False
+
+    def add(
+        self,
+        *,
+        reward: Any,
+        shaped: Any,
+        terminated: Any,
+        truncated: Any,
+        valid: Any = None,
+        lent: Any = None,
+    ) -> None:
+        """Record one step of all environments: (B,) arrays of F, of what the learner got for it, and of both ends.
+
+        Pass the environment's own `terminated` and `truncated`, not the `done` that the shaping got: the audit finds
+        the difference. `valid` is false on invalid rows, such as autoreset rows: one that was paid is written, so that
+        the audit finds it, others are left out. `lent` replaces what the recorder reads from its transform.
+        """
+        if lent is None and self._loans is not None:
+            lent = self._loans.lent(reward, valid)
+        buffers, at = self._buffers, self._count
+        if not buffers:
+            buffers = self._begin(reward, shaped, terminated, truncated, valid, lent)
+        elif at == len(buffers["shaped"]):
+            self.flush()  # the last attempt failed, for example because the disk was full
+            at = 0
+        try:
+            buffers["env"][at] = self._ids
+            buffers["reward"][at] = reward
+            buffers["shaped"][at] = shaped
+            buffers["terminated"][at] = terminated
+            buffers["truncated"][at] = truncated
+            if valid is not None:
+                buffers["valid"][at] = valid
+            if lent is not None:
+                buffers["lent"][at] = lent
+        except (ValueError, TypeError, KeyError) as error:
+            shape = buffers["shaped"].shape[1:]
+            raise ValueError(
+                f"Recorder.add: every call takes the same columns, each of shape {shape}: {error}"
+            ) from None
+        self._count = at + 1
+        if self._count == len(buffers["shaped"]):
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is in memory as a part of its own."""
+        if not self._count:
+            return
+        n = self._count
+        columns = {name: column[:n].reshape(-1) for name, column in self._buffers.items()}
+        columns["step"] = np.repeat(np.arange(self._step, self._step + n), len(self._ids))
+        if "valid" in columns and not columns["valid"].all():
+            kept = columns["valid"] | (columns["shaped"] != 0)
+            columns = {name: column[kept] for name, column in columns.items()}
+        if len(columns["step"]):
+            self._write(columns)
+        # Only now, because what could not be written is tried again.
+        self._step, self._count = self._step + n, 0
+
+    def _write(self, columns: dict[str, np.ndarray]) -> None:
+        """Write a part: under another name first, then renamed into place."""
+        columns["gamma"] = np.full(len(columns["step"]), self.gamma)
+        whole, unfinished = (
+            part_path(self.folder, self._part),
+            self.folder / f".part-{self._part:06d}.parquet.{os.getpid()}.unfinished",
+        )
+        if whole.exists():
+            raise ValueError(
+                f"another Recorder has written {whole.name} in {self.folder} meanwhile; give each a folder of its own"
+            )
+        with open(unfinished, "wb") as file:
+            self._parquet.write_table(self._arrow.table(columns), file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, whole)
+        self._part += 1
+
+    def restart(self, where: Any = None) -> None:
+        """Say that all environments, or those of the (B,) mask `where`, were reset in mid-episode.
+
+        What was open in them stays unfinished, and is not judged: they go on under new ids.
+        """
+        if self._buffers:
+            mask: np.ndarray = np.ones(len(self._ids), dtype=bool) if where is None else np.asarray(where, dtype=bool)
+            self._ids = np.where(mask, self._next_env + np.cumsum(mask) - 1, self._ids)
+            self._next_env += int(np.count_nonzero(mask))
+
+    def close(self) -> None:
+        """Write what is left; the recorder takes no more steps."""
+        if not self._closed:
+            self.flush()
+            self._buffers, self._closed = {}, True
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _begin(self, *given: Any) -> dict[str, np.ndarray]:
+        """Make the buffers, from the shapes of the first step."""
+        if self._closed:
+            raise ValueError(f"the recorder of {self.folder} is closed; make a new one to go on in the same folder")
+        reward, shaped, terminated, truncated, valid, lent = given
+        shape = np.shape(shaped)
+        if len(shape) != 1 or shape[0] == 0:
+            raise ValueError(f"Recorder.add: shaped has shape {shape}; give (B,), one number for each environment")
+        for name, column in zip(("reward", "terminated", "truncated"), (reward, terminated, truncated), strict=True):
+            if np.shape(column) != shape:
+                raise ValueError(f"Recorder.add: {name} has shape {np.shape(column)}, shaped has {shape}")
+        steps = max(1, self._rows // shape[0])
+        self._ids = np.arange(self._next_env, self._next_env + shape[0])
+        self._next_env += shape[0]
+        floats = {"reward": reward, "shaped": shaped} | ({} if lent is None else {"lent": lent})
+        self._buffers = {name: np.empty((steps, *shape), _float_dtype(x)) for name, x in floats.items()}
+        flags = ["terminated", "truncated"] + ([] if valid is None else ["valid"])
+        self._buffers |= {name: np.empty((steps, *shape), dtype=bool) for name in flags}
+        self._buffers["env"] = np.empty((steps, *shape), dtype=np.int64)
+        return self._buffers
+
+
+class _Loans:
+    """What a transform lends for each bonus, whatever stands before its match: F − F̄, or a scaled bonus.
+
+    Whoever owes nothing is paid the whole loan and repays none, so each step is taken with all debts dropped.
+    """
+
+    def __init__(self, match: Match, state: Any) -> None:
+        self._match, self._state, self._none = match, state, None
+
+    def lent(self, reward: Any, valid: Any) -> Any:
+        """Return the loans of one step."""
+        reward = reward if hasattr(reward, "dtype") else np.asarray(reward, dtype=np.float64)
+        if self._none is None:
+            self._none = reward != reward
+        if self._state is None:
+            with warnings.catch_warnings():  # the caller's own `init` has warned
+                warnings.simplefilter("ignore")
+                self._state = self._match.init(reward)
+        state = self._match.drop(self._state, ~self._none)
+        self._state, lent = self._match.update(state, reward, self._none, valid)
+        return lent
+
+
+def _gamma(transform: RewardTransform | None, gamma: float | None) -> float:
+    """Return the γ of the log: the transform's, or the one that is given instead."""
+    if transform is None and gamma is None:
+        raise ValueError(
+            "Recorder needs the transform that shapes the bonus, e.g. Recorder(folder, shaping), or gamma="
+        )
+    if transform is not None and not isinstance(transform, Match):
+        raise ValueError(
+            "Recorder needs a transform that repays, such as grm: only loans and repayments can be audited"
+        )
+    return read_gamma(gamma if gamma is not None or transform is None else transform.gamma)
+
+
+def _float_dtype(column: Any) -> np.dtype:
+    """Return float32 for float32 arrays of any library, else float64."""
+    return np.dtype(np.float32 if str(getattr(column, "dtype", "")).endswith("float32") else np.float64)
+
+
+def _continued(folder: Path, parquet: Any) -> tuple[int, int, int]:
+    """Return the numbers of the next part, step and environment; make the folder, or refuse what is not a log's."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; give a Recorder a folder of its own")
+    folder.mkdir(parents=True, exist_ok=True)
+    _clean(folder)
+    ours = (PART, UNFINISHED, WORKER)
+    other = [x.name for x in sorted(folder.iterdir()) if not any(name.fullmatch(x.name) for name in ours)]
+    if other:
+        raise ValueError(f"{folder} holds {other[0]!r}, which no Recorder wrote; give the Recorder a folder of its own")
+    parts = parts_in(folder)
+    most = {"step": -1, "env": -1}
+    for part in parts:
+        try:
+            table = parquet.read_table(part, columns=list(most))
+        except Exception as error:
+            raise ValueError(f"{part} cannot be read, so that the log cannot be continued: {error}") from None
+        most = {name: max(high, int(table[name].to_numpy().max())) for name, high in most.items()}
+    return len(parts), most["step"] + 1, most["env"] + 1
+
+
+def _clean(folder: Path) -> None:
+    """Remove what killed recorders left half-written, and fail now rather than at the first part if nothing can be."""
+    try:
+        for path in folder.iterdir():
+            match = UNFINISHED.fullmatch(path.name)
+            if match and not (match[1] and _runs(int(match[1]))):
+                path.unlink(missing_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OSError(f"the Recorder cannot write in {folder}: {error}") from None
+
+
+def _runs(process: int) -> bool:
+    """Whether a process of this machine is running; on Windows it is taken to be, because to ask would end it."""
+    if os.name == "nt":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True

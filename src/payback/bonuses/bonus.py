@@ -1,0 +1,198 @@
+"""What all ready bonuses share: one size, rewards of a whole rollout, and a file to save to."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from payback.bonuses.observations import batch_size, map_parts, rollout_flags, valid_rows
+from payback.core.arrays import is_dict, is_list, is_tuple
+from payback.core.state import read_npz, write_npz
+
+ALPHA = 0.02
+"""The default coefficient of every bonus."""
+LIMIT = 10.0
+"""A normalised bonus pays at most this, times α."""
+WARMUP = 256
+"""Transitions during which a bonus of networks pays 0."""
+FORMAT = 3
+"""The version of the file format."""
+
+
+class Scale:
+    """Divide a bonus by the root mean square of its earlier values: the one rule that gives α its meaning.
+
+        F̂_t = min(F_t / √(mean of F² before step t), limit)
+
+    Only earlier steps enter, so F̂ is causal. The mean stays in; `payback.center` removes it. During the first
+    `warmup` transitions F̂ = 0, and F is measured from their second half on, because observations of a network are
+    whitened on their own scale only then: without a warm-up the first errors are tiny, and what comes later is paid a
+    thousandfold. Before anything is measured F̂ = `first` · F.
+
+    >>> scale = Scale()
+    >>> scale(np.array([3.0])), scale.add(np.array([3.0])), scale(np.array([6.0])), scale(np.array([60.0]))
+    (array([3.]), None, array([2.]), array([10.]))
+    """
+
+    def __init__(self, warmup: int = 0, limit: float = LIMIT, first: float = 1.0):
+        if not limit > 0:
+            raise ValueError(f"clip must be larger than 0, got {limit!r}; clip=math.inf limits nothing")
+        self.warmup, self.limit, self.first = warmup, limit, first
+        self.seen, self.measured, self.square = 0, 0, 0.0
+
+    def __call__(self, F: np.ndarray) -> np.ndarray:
+        """Return F̂ by the values added so far."""
+        if self.seen < self.warmup:
+            return np.zeros_like(F)
+        return np.minimum(F / math.sqrt(self.square) if self.square > 0 else F * self.first, self.limit)
+
+    def add(self, F: np.ndarray) -> None:
+        """Take the values of valid rows into account from the next call on."""
+        if len(F) and self.seen >= self.warmup // 2:
+            self.measured += len(F)
+            self.square += (float(F @ F) - len(F) * self.square) / self.measured
+        self.seen += len(F)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return what to save."""
+        return {"scale": np.array([self.seen, self.measured, self.square])}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take over what was saved."""
+        seen, measured, self.square = arrays["scale"].tolist()
+        self.seen, self.measured = int(seen), int(measured)
+
+
+class Bonus:
+    """An intrinsic reward with a memory: call it on batches of transitions, or on a finished rollout.
+
+        F_t = α · novelty_t / √(mean of novelty² before step t)
+
+    A subclass returns the novelty of a batch from `_novelty`. With `normalise=False` it is paid as it is, times α.
+    """
+
+    name: str
+    episodic: bool = False
+    """Whether it remembers the current episodes: if not, hosts that step one environment at a time share it."""
+
+    def __init__(self, name: str, alpha: float, normalise: bool, scale: Scale):
+        self.name, self.alpha, self.normalise, self._scale = name, float(alpha), normalise, scale
+
+    def __call__(self, obs: Any, action: Any, next_obs: Any, info: Any) -> np.ndarray:
+        """Return F (B,) of a batch of transitions."""
+        valid = valid_rows(info, batch_size(self.name, next_obs))
+        return self._paid(self._novelty(obs, action, next_obs, valid), valid)
+
+    def of_rollout(self, obs: Any, actions: Any, next_obs: Any, dones: Any, valid: Any = None) -> Any:
+        """Return F (T, B) of a finished rollout: what T calls return, with a `reset` where an episode ends.
+
+        `dones` (T, B) marks the ends of episodes, `valid` the rows that count. F is a Torch tensor if `next_obs` is
+        one, on its device.
+        """
+        ends, counted = rollout_flags(self.name, dones, valid)
+        F = np.zeros(ends.shape)
+        for t in range(len(ends)):
+            s, a, then = (map_parts(lambda array, t=t: array[t], part) for part in (obs, actions, next_obs))
+            F[t] = self(s, a, then, {} if counted is None else {"valid": counted[t]})
+            if ends[t].any():
+                self.reset(ends[t])
+        return as_tensor_like(next_obs, F)
+
+    def bind(self, observation_space: Any, action_space: Any) -> None:
+        """Learn the spaces of one environment; the adapters call this before the first step."""
+
+    def reset(self, where: Any) -> None:
+        """Forget the current episodes of the environments in the (B,) mask."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything the bonus has learned to an NPZ file. The path is used as given, with no suffix added."""
+        layout = {"format": FORMAT, "kind": self.name, "sizes": self._sizes()}
+        write_npz(path, layout, {**self._scale.arrays(), **self._arrays()})
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Continue exactly where the saved bonus was; its sizes must be the same."""
+        arrays = self._read_file(path)
+        self._restore(arrays, str(path))
+        self._scale.restore(arrays)
+
+    def _paid(self, novelty: np.ndarray, valid: np.ndarray | None) -> np.ndarray:
+        """Return F of a batch, 0 in invalid rows, and take its novelty into account."""
+        F = self.alpha * (self._scale(novelty) if self.normalise else novelty)
+        self._scale.add(novelty if valid is None else novelty[valid])
+        return F if valid is None else np.where(valid, F, 0.0)
+
+    def _read_file(self, path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+        not_ours = f"{path} is not a bonus that save wrote, or is damaged"
+        (number, found, saved), arrays = read_npz(path, ("format", "kind", "sizes"), not_ours)
+        if number != FORMAT:
+            raise ValueError(f"{path} holds a bonus of format {number}, this version reads {FORMAT}")
+        if found != self.name:
+            raise ValueError(f"{path} holds the bonus {found}, not {self.name}; load it into a {found}")
+        for name, size in json.loads(json.dumps(dict(self._sizes()))).items():
+            if saved.get(name) != size:
+                raise ValueError(
+                    f"{path} holds a {found} with {name} = {saved.get(name)}, this one has {name} = {size}; "
+                    "create it with the saved sizes"
+                )
+        return arrays
+
+    def _novelty(self, obs: Any, action: Any, next_obs: Any, valid: np.ndarray | None) -> np.ndarray:
+        """Return the novelty of each row, float64 (B,), by earlier rows, then remember the valid ones."""
+        raise NotImplementedError
+
+    def _sizes(self) -> Mapping[str, Any]:
+        """Return what a saved bonus must agree on."""
+        return {}
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        """Return what to save."""
+        return {}
+
+    def _restore(self, arrays: dict[str, np.ndarray], path: str) -> None:
+        """Take over what was saved."""
+
+
+def as_tensor_like(obs: Any, F: np.ndarray) -> Any:
+    """Return rewards as a Torch tensor on the device of `obs` if that is one, else as they are."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None or not isinstance(obs, torch.Tensor):
+        return F
+    return torch.as_tensor(F, dtype=torch.float32, device=obs.device)
+
+
+def keys_as_array(name: str, keys: Iterable[Hashable]) -> np.ndarray:
+    """Return the keys of counted rows as bytes of JSON."""
+    text = json.dumps([_as_json(name, key) for key in keys])
+    return np.frombuffer(text.encode(), dtype=np.uint8)
+
+
+def array_as_keys(array: np.ndarray) -> list[Hashable]:
+    """Return the keys that `keys_as_array` was given."""
+    return [_from_json(key) for key in json.loads(array.tobytes().decode())]
+
+
+def _as_json(name: str, key: Any) -> Any:
+    if isinstance(key, np.generic):
+        key = cast(Any, key).item()
+    if key is None or type(key) in (bool, int, float, str):
+        return key
+    if isinstance(key, bytes):
+        return {"bytes": key.hex()}
+    if is_tuple(key):
+        return [_as_json(name, item) for item in key]
+    raise TypeError(
+        f"{name} cannot save the key {key!r}, a {type(key).__name__}; "
+        "let the key function return numbers, strings, bytes or tuples of these"
+    )
+
+
+def _from_json(key: Any) -> Hashable:
+    if is_dict(key):
+        return bytes.fromhex(key["bytes"])
+    return tuple(_from_json(item) for item in key) if is_list(key) else key

@@ -1,0 +1,321 @@
+"""The pure engine of all network bonuses: read, pay, remember, learn. A bonus adds its networks, formula and loss."""
+
+# JAX's array constructors take a dtype without a type, and jax.tree.map does not type what it passes to its function.
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple, TypedDict
+
+import jax
+import jax.numpy as jnp
+
+from payback.bonuses.bonus import LIMIT, WARMUP
+from payback.bonuses.jax.counts import PureBonus
+from payback.core.validate import read_count
+
+CLIP = 5.0
+"""Whitened observations stay within ± this (Burda et al. 2018)."""
+Weights = Any
+Layers = list[tuple[jax.Array, jax.Array]]
+"""Weights (inputs, outputs) and biases, layer by layer."""
+
+
+def init_mlp(key: jax.Array, *sizes: int) -> Layers:
+    """Draw orthogonal weights of gain √2 and set biases to 0.
+
+    >>> [weight.shape for weight, _ in init_mlp(jax.random.key(0), 3, 8, 2)]
+    [(3, 8), (8, 2)]
+    """
+    draw = jax.nn.initializers.orthogonal(math.sqrt(2))
+    keys = jax.random.split(key, len(sizes) - 1)
+    return [(draw(k, (i, o), jnp.float32), jnp.zeros(o)) for k, (i, o) in zip(keys, pairwise(sizes), strict=True)]
+
+
+def mlp(layers: Layers, x: jax.Array) -> jax.Array:
+    """Apply the layers with ReLU between them."""
+    for weight, bias in layers[:-1]:
+        x = jax.nn.relu(x @ weight + bias)
+    weight, bias = layers[-1]
+    return x @ weight + bias
+
+
+class Adam(NamedTuple):
+    """The running moments of gradients (Kingma and Ba 2015)."""
+
+    step: jax.Array
+    first: Any
+    second: Any
+
+
+def init_adam(weights: Any) -> Adam:
+    """Return moments of 0."""
+    zeros = jax.tree.map(jnp.zeros_like, weights)
+    return Adam(jnp.zeros((), jnp.int32), zeros, zeros)
+
+
+def adam(state: Adam, weights: Any, gradient: Any, rate: float) -> tuple[Adam, Any]:
+    """Take one step, with Torch's defaults β = (0.9, 0.999), ε = 1e-8."""
+    step = state.step + 1
+    first = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state.first, gradient)
+    second = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, state.second, gradient)
+    one, two = 1 - 0.9**step, 1 - 0.999**step
+    weights = jax.tree.map(lambda w, m, v: w - rate * (m / one) / (jnp.sqrt(v / two) + 1e-8), weights, first, second)
+    return Adam(step, first, second), weights
+
+
+class Rows(NamedTuple):
+    """Transitions as the networks read them: s, a (one-hot or as it is) and s′; None for what a bonus does not read.
+
+    None and not an array without entries, because Orbax saves no such array.
+    """
+
+    x: Any
+    a: Any
+    y: jax.Array
+    valid: jax.Array
+
+
+class Memory(NamedTuple):
+    """What a bonus remembers of the current episodes, and the F that it pays by that."""
+
+    init: Callable[[jax.Array], Any]
+    """obs (B, …) → state."""
+    pay: Callable[..., tuple[Any, jax.Array]]
+    """(state, novelty, obs, next_obs, done, valid) → (state, F), F (B,). Clears the episodes that end here."""
+
+
+NO_MEMORY = Memory(lambda obs: (), lambda state, novelty, *rest: (state, novelty))
+
+
+class NetworkState(NamedTuple):
+    """Everything that a self-training bonus knows."""
+
+    fixed: Weights
+    trained: Weights
+    optimiser: Adam
+    mean: jax.Array
+    var: jax.Array
+    seen: jax.Array
+    """The valid rows of earlier calls, of which `mean` and `var` are the statistics."""
+    square: jax.Array
+    """The mean of F²."""
+    measured: jax.Array
+    """The rows of which `square` is the mean."""
+    memory: Any
+    """What belongs to the current episodes."""
+    kept: Rows | None
+    """(learn_every, B, …): the rows to learn from; None where only the caller's `learn` does."""
+    calls: jax.Array
+    """Calls since it last learned."""
+    key: jax.Array
+    """Raw, because neither Orbax nor flax's `to_bytes` saves a typed key."""
+
+
+class Options(TypedDict, total=False):
+    """The options of every network bonus, as in `payback.bonuses.torch`."""
+
+    normalise: bool
+    """Divide F by the root mean square of all earlier F (`payback.bonuses.bonus.Scale`). True."""
+    warmup: int
+    """Pay 0 for this many transitions: the first half sets the scale of observations, the second that of F. 256."""
+    clip: float
+    """Limit normalised F to this, before α. 10."""
+    whiten: bool
+    """Whiten observations by the statistics of all earlier ones, clipped to ±5. True."""
+    learn_every: int
+    """Learn after this many calls, from the transitions of those calls; 0 leaves it to `learn`. 32."""
+    share: float
+    """The share of these transitions that is learned from, drawn at random. 0.25."""
+    batch_size: int
+    """The most transitions per gradient step. 256."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PureNetworkBonus:
+    """The networks, the formula and the loss of a bonus, with the options that all of them take."""
+
+    build: Callable[[jax.Array, int], tuple[Weights, Weights]]
+    """(key, size of an observation) → (fixed, trained) weights."""
+    novelty: Callable[[Weights, Weights, Rows], jax.Array]
+    """(fixed, trained, rows) → F before it is scaled, (B,), or what `memory.pay` takes."""
+    losses: Callable[[Weights, Weights, Rows], jax.Array]
+    """(fixed, trained, rows) → the loss of each row, (B,)."""
+    encode: Callable[[Any, int], jax.Array] | None = None
+    """(action, B) → (B, actions) floats, if actions are read; the action is None where only the shape is needed."""
+    memory: Memory = NO_MEMORY
+    looks_back: bool = False
+    """Whether the networks read s as well as s′; otherwise s is not kept."""
+    alpha: float
+    rate: float
+    normalise: bool = True
+    warmup: int = WARMUP
+    clip: float = LIMIT
+    whiten: bool = True
+    learn_every: int = 32
+    share: float = 0.25
+    batch_size: int = 256
+
+    def __post_init__(self) -> None:
+        read_count("learn_every", self.learn_every, 0)
+        read_count("batch_size", self.batch_size, 1)
+        read_count("warmup", self.warmup, 0)
+        if not 0 < self.share <= 1:
+            raise ValueError(f"share must lie in (0, 1], got {self.share!r}")
+        if not self.clip > 0:
+            raise ValueError(f"clip must be larger than 0, got {self.clip!r}; clip=math.inf limits nothing")
+
+    def bonus(self) -> PureBonus:
+        """Return the pure functions."""
+        return PureBonus(self.init, self.update, self.learn)
+
+    def init(self, key: jax.Array, obs: jax.Array) -> NetworkState:
+        """Draw weights, for as many environments as `obs` has rows."""
+        rows = _flat(obs)
+        B, size = rows.shape
+        key, draw = jax.random.split(_raw(key))
+        fixed, trained = self.build(draw, size)
+        row = self._read(rows, None, rows, jnp.zeros(B, bool))
+        return NetworkState(
+            fixed=fixed,
+            trained=trained,
+            optimiser=init_adam(trained),
+            mean=jnp.zeros(size),
+            var=jnp.ones(size),
+            seen=jnp.zeros(()),
+            square=jnp.zeros(()),
+            measured=jnp.zeros(()),
+            memory=self.memory.init(obs),
+            kept=self._empty(row),
+            calls=jnp.zeros((), jnp.int32),
+            key=key,
+        )
+
+    def update(
+        self, state: NetworkState, obs: Any, action: Any, next_obs: jax.Array, done: Any, valid: Any = None
+    ) -> tuple[NetworkState, jax.Array]:
+        """Return F by the statistics and weights of earlier calls, then learn if it is time."""
+        rows = self._read(obs, self._taken(action), next_obs, valid)
+        novelty = self.novelty(state.fixed, state.trained, self._see(state, rows))
+        memory, F = self.memory.pay(state.memory, novelty, obs, next_obs, done, rows.valid)
+        paid = jnp.where(rows.valid, self.alpha * (self._scaled(state, F) if self.normalise else F), 0.0)
+        state = self._measure(state, jnp.where(rows.valid, F, 0.0), rows)._replace(memory=memory)
+        if self.learn_every:
+            kept = jax.tree.map(lambda every, one: every.at[state.calls].set(one), state.kept, rows)
+            state = state._replace(kept=kept, calls=state.calls + rows.valid.any())
+            state = self._learn_if_it_is_time(state)
+        return state, paid
+
+    def learn(self, state: NetworkState, obs: Any, action: Any, next_obs: jax.Array) -> tuple[NetworkState, jax.Array]:
+        """Take one gradient step on rows of the caller's choice, and return its loss."""
+        return self._step(state, self._read(obs, self._taken(action), next_obs, None))
+
+    def _taken(self, action: Any) -> Any:
+        """Refuse a missing action where the bonus needs one: zeros in its place would train a wrong model."""
+        if action is None and self.encode is not None and self.encode(None, 1).shape[1]:
+            raise ValueError("this bonus needs the action of every step, got None: pass the actions that were taken")
+        return action
+
+    def _read(self, obs: Any, action: Any, next_obs: jax.Array, valid: Any) -> Rows:
+        y = _flat(next_obs)
+        x = _flat(obs) if self.looks_back else None
+        a = None if self.encode is None else self.encode(action, len(y))
+        counted = jnp.ones(len(y), bool) if valid is None else valid
+        # Invalid rows may hold anything: 0 keeps what is not finite out of the sums.
+        x, a, y = jax.tree.map(lambda part: jnp.where(counted[:, None], part, 0.0), (x, a, y))
+        return Rows(x, a, y, counted)
+
+    def _empty(self, row: Rows) -> Rows | None:
+        def empty(part: jax.Array) -> jax.Array:
+            return jnp.zeros((self.learn_every, *part.shape), part.dtype)
+
+        return jax.tree.map(empty, row) if self.learn_every else None
+
+    def _see(self, state: NetworkState, rows: Rows) -> Rows:
+        """Whiten s and s′ by the rows of earlier calls."""
+        if not self.whiten:
+            return rows
+        scale = jax.lax.rsqrt(state.var + 1e-8)
+        y = jnp.clip((rows.y - state.mean) * scale, -CLIP, CLIP)
+        x = None if rows.x is None else jnp.clip((rows.x - state.mean) * scale, -CLIP, CLIP)
+        return rows._replace(x=x, y=y)
+
+    def _scaled(self, state: NetworkState, F: jax.Array) -> jax.Array:
+        """Return F / √(mean of earlier F²), at most `clip`; 0 during the warm-up."""
+        scaled = jnp.where(state.square > 0, F * jax.lax.rsqrt(jnp.maximum(state.square, 1e-30)), 0.0)
+        if self.clip < math.inf:
+            scaled = jnp.minimum(scaled, self.clip)
+        return jnp.where(state.seen >= self.warmup, scaled, 0.0) if self.warmup else scaled
+
+    def _measure(self, state: NetworkState, F: jax.Array, rows: Rows) -> NetworkState:
+        """Take rows into the statistics that the next call reads (Chan et al. 1979)."""
+        n = rows.valid.sum().astype(jnp.float32)
+        weight, least = rows.valid[:, None], jnp.maximum(n, 1)
+        mean = rows.y.sum(0) / least
+        var = jnp.where(weight, (rows.y - mean) ** 2, 0.0).sum(0) / least
+        share = n / jnp.maximum(state.seen + n, 1)
+        delta = mean - state.mean
+        spread = jnp.where(state.seen > 0, (1 - share) * delta * delta, 0.0)
+        # F of observations that are not yet whitened on their own scale says nothing about later F.
+        measured = jnp.where(state.seen >= self.warmup // 2, n, 0.0) if self.warmup else n
+        weight_of_F = measured / jnp.maximum(state.measured + measured, 1)
+        return state._replace(
+            mean=state.mean + share * delta,
+            var=state.var + share * (var - state.var + spread),
+            seen=state.seen + n,
+            square=state.square + weight_of_F * ((F * F).sum() / least - state.square),
+            measured=state.measured + measured,
+        )
+
+    def _learn_if_it_is_time(self, state: NetworkState) -> NetworkState:
+        """Learn from the kept rows after `learn_every` calls."""
+
+        def learn(part: tuple[Any, ...]) -> tuple[Any, ...]:
+            after = self._learn_kept(state._replace(trained=part[0], optimiser=part[1], key=part[2]))
+            return after.trained, after.optimiser, after.key, jnp.zeros_like(state.calls)
+
+        # Only what learning changes passes through `cond`, because XLA copies it: a table of visits would be too much.
+        part: tuple[Any, ...] = state.trained, state.optimiser, state.key, state.calls
+        part = jax.lax.cond(state.calls == self.learn_every, learn, lambda same: same, part)
+        return state._replace(trained=part[0], optimiser=part[1], key=part[2], calls=part[3])
+
+    def _learn_kept(self, state: NetworkState) -> NetworkState:
+        assert state.kept is not None
+        key, draw = jax.random.split(state.key)
+        N = state.kept.valid.size
+        rows = jax.tree.map(lambda part: part.reshape(N, *part.shape[2:]), state.kept)
+        drawn = jax.random.permutation(draw, N)[: max(1, round(self.share * N))]
+        for begin in range(0, len(drawn), self.batch_size):
+            part = drawn[begin : begin + self.batch_size]
+            state, _ = self._step(state, jax.tree.map(lambda column, part=part: column[part], rows))
+        return state._replace(key=key)
+
+    def _step(self, state: NetworkState, rows: Rows) -> tuple[NetworkState, jax.Array]:
+        """Take one gradient step on the valid rows, if there are any."""
+        seen, count = self._see(state, rows), rows.valid.sum()
+
+        def loss(trained: Weights) -> jax.Array:
+            return jnp.where(seen.valid, self.losses(state.fixed, trained, seen), 0.0).sum() / jnp.maximum(count, 1)
+
+        value, gradient = jax.value_and_grad(loss)(state.trained)
+        old = state.optimiser, state.trained
+        new = adam(*old, gradient, self.rate)
+        optimiser, trained = jax.tree.map(lambda one, other: jnp.where(count > 0, one, other), new, old)
+        return state._replace(optimiser=optimiser, trained=trained), value
+
+
+def _raw(key: jax.Array) -> jax.Array:
+    """Return the words of a key, which draw the same; a key of another than the default generator stays as it is."""
+    if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+        return key
+    default = jax.random.key_impl(key) == jax.random.key_impl(jax.random.key(0))
+    return jax.random.key_data(key) if default else key
+
+
+def _flat(obs: jax.Array) -> jax.Array:
+    return jnp.reshape(obs, (len(obs), -1)).astype(jnp.float32)

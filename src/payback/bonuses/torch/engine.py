@@ -1,0 +1,336 @@
+"""The engine of all network bonuses: read, pay, remember, learn, save. A bonus adds its `Method`."""
+
+# Torch's fork_rng, manual_seed, backward and Optimizer.step have parameters without types.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from payback.bonuses.bonus import LIMIT, WARMUP, Bonus, Scale, as_tensor_like
+from payback.bonuses.observations import map_parts, rollout_flags, valid_rows
+from payback.bonuses.torch.encoders import ActionEncoder, ObservationEncoder
+from payback.bonuses.torch.learning import Batch, Learning, Method, Rows
+from payback.bonuses.torch.networks import initialise, read_device
+from payback.bonuses.torch.statistics import Whitening, scale_steps, whitened
+from payback.core.arrays import all_finite
+from payback.core.validate import read_count
+
+SEGMENT = 4096
+"""The most rows of a rollout that pass the networks at once."""
+_with_gradients = torch.inference_mode(False)
+"""Hosts may collect in inference mode, as rsl_rl does, or without gradients, which learning needs."""
+
+
+class NetworkBonus(Bonus):
+    """An intrinsic reward made of networks: call it on batches of transitions, and it trains itself.
+
+    A call reads, then pays, then learns: statistics and weights are those of earlier calls. Invalid rows are paid 0,
+    enter no statistic and are not learned from. A bonus of your own is a `Method` of its networks, formula and loss.
+
+    >>> from payback.bonuses.torch import RND
+    >>> bonus = RND(learn_every=0)
+    >>> type(bonus).__name__, bonus(None, None, np.eye(3), {})
+    ('NetworkBonus', array([0., 0., 0.]))
+    >>> bonus.learn((None, None, np.eye(3))) > 0
+    True
+    """
+
+    def __init__(
+        self,
+        method: Method,
+        actions: Any = None,
+        *,
+        alpha: float,
+        rate: float,
+        normalise: bool = True,
+        warmup: int = WARMUP,
+        clip: float = LIMIT,
+        whiten: bool = True,
+        learn_every: int = 32,
+        share: float = 0.25,
+        batch_size: int = 256,
+        view: Callable[[Any], Any] | None = None,
+        layout: str | None = None,
+        device: str | torch.device = "cpu",
+        seed: int = 0,
+    ):
+        super().__init__(method.name, alpha, normalise, Scale(read_count("warmup", warmup, 0), clip, first=0.0))
+        if not 0 < share <= 1:
+            raise ValueError(f"{self.name}: share must lie in (0, 1], got {share!r}")
+        self.method, self.whiten, self.episodic = method, whiten, method.memory is not None
+        self._device, self._seed, self._rate = read_device(self.name, device), seed, rate
+        self._encode = ObservationEncoder(self.name, view, layout, self._device)
+        self._actions = None if actions is None else ActionEncoder(self.name, actions, self._device)
+        self._learning = Learning(
+            read_count("learn_every", learn_every, 0), share, read_count("batch_size", batch_size, 1), seed
+        )
+        self._shape: tuple[int, ...] | None = None
+        self.networks = nn.ModuleDict()
+        """Made at the first call, when the observations' shape is known."""
+
+    @_with_gradients
+    def __call__(self, obs: Any, action: Any, next_obs: Any, info: Any) -> np.ndarray:
+        """Return F (B,) of a batch of transitions, then learn from them if it is time."""
+        batch = self._read(obs, action, next_obs)
+        valid = valid_rows(info, len(batch.y))
+        memory, kept = self.method.memory, batch if valid is None else self._only(batch, valid)
+        with torch.inference_mode():
+            seen = self._seen(batch)
+            novelty = self.method.novelty(self.networks, *seen)
+            self._refuse_not_finite(novelty, valid)
+            if self.whiten:
+                self._whitening.add(kept.y)
+            if memory is not None:
+                novelty = memory.pay(novelty[None], Rows(obs, next_obs, valid=None if valid is None else valid[None]))[
+                    0
+                ]
+        paid = self._paid(novelty.cpu().numpy().astype(np.float64), valid)
+        if self._learning.add(kept):
+            self._learn()
+        return paid
+
+    @_with_gradients
+    def of_rollout(self, obs: Any, actions: Any, next_obs: Any, dones: Any, valid: Any = None) -> Any:
+        """Return F (T, B) of a finished rollout: what T calls return, with a `reset` where an episode ends.
+
+        Learning is no obstacle: the networks see at once all steps up to the next time to learn, each whitened by the
+        steps before it. F differs from that of T calls by rounding. Everything stays on the device, which is waited
+        for once per rollout; only RIDE and NovelD, which count visits, copy observations to the host, also once.
+        `dones` (T, B) marks the ends of episodes, `valid` the rows that count. F is a tensor if `next_obs` is one.
+        """
+        ends, counted = rollout_flags(self.name, dones, valid)
+        if not ends.size:
+            return as_tensor_like(next_obs, np.zeros(ends.shape))
+        flat = [part if part is None else self._flat(part, ends.shape) for part in (obs, actions, next_obs)]
+        batch = self._read(*flat)
+        flags = None if counted is None else torch.from_numpy(counted).to(self._device)
+        self._refuse_bad_rollout(batch, flags)
+        novelty, t = torch.zeros(ends.shape, device=self._device), 0
+        rows = np.full(len(ends), ends.shape[1]) if counted is None else counted.sum(axis=1)
+        while t < len(ends):
+            end = self._segment_end(t, rows, ends.shape[1])
+            novelty[t:end] = self._pay_segment(slice(t, end), batch, flat, ends, counted, rows)
+            t = end
+        novelty = novelty if flags is None else torch.where(flags, novelty, 0.0)
+        scaled = scale_steps(self._scale, novelty, rows)
+        paid = self.alpha * (scaled if self.normalise else novelty)
+        return (
+            paid.to(next_obs.device)
+            if isinstance(next_obs, torch.Tensor)
+            else as_tensor_like(next_obs, paid.cpu().numpy().astype(np.float64))
+        )
+
+    @_with_gradients
+    def learn(self, batch: tuple[Any, Any, Any]) -> float:
+        """Take one gradient step on (obs, action, next_obs), each of N rows, and return the loss.
+
+        With `learn_every=0` this is the only training; observations are whitened by the statistics of the calls.
+        """
+        return float(self._step(self._read(*batch)))
+
+    def bind(self, observation_space: Any, action_space: Any) -> None:
+        """Take the spaces of one environment: actions that were not passed, and the size of a Discrete observation."""
+        self._encode.bind(observation_space)
+        if self.method.reads_actions and self._actions is None and action_space is not None:
+            self._actions = ActionEncoder(self.name, action_space, self._device)
+
+    def reset(self, where: Any) -> None:
+        """Forget what belongs to the episodes of the environments in the (B,) mask."""
+        if self.method.memory is not None:
+            self.method.memory.reset(where)
+
+    # ------------------------------------------------------------------ reading
+
+    def _read(self, obs: Any, action: Any, next_obs: Any) -> Batch:
+        if self.method.reads_actions and self._actions is None:
+            raise ValueError(
+                f"{self.name} does not know the action space: pass actions=env.action_space, that of one environment, "
+                "or use an adapter, which binds the bonus to its environment"
+            )
+        y = self._encode(next_obs)
+        if self._shape is None:
+            self._build(tuple(y.shape[1:]))
+        if tuple(y.shape[1:]) != self._shape:
+            raise ValueError(f"{self.name} was made for observations of shape {self._shape}, got {tuple(y.shape[1:])}")
+        x = self._encode(obs) if self.method.looks_back else None
+        reads = self._actions is not None and self.method.reads_actions
+        return Batch(x, self._actions(action, len(y)) if reads and self._actions else None, y)
+
+    def _build(self, shape: tuple[int, ...]) -> None:
+        # Drawn on the CPU whatever Torch's default device is, so that a seed means the same weights on every device.
+        with torch.random.fork_rng(devices=[]), torch.device("cpu"):
+            torch.manual_seed(self._seed)
+            networks = self.method.build(shape, self._actions)
+            initialise(networks)
+        self.networks, self._shape = networks.to(self._device), shape
+        self._whitening = Whitening(shape, self._device)
+        trained = [weight for weight in networks.parameters() if weight.requires_grad]
+        self._optimiser = torch.optim.Adam(trained, lr=self._rate)
+
+    def _seen(self, batch: Batch) -> Batch:
+        """Whiten s and s′ by the statistics so far."""
+        see = self._whitening if self.whiten else torch.Tensor.float
+        return Batch(None if batch.x is None else see(batch.x), batch.a, see(batch.y))
+
+    def _only(self, batch: Batch, valid: np.ndarray) -> Batch:
+        # By index, because a mask would make the host wait for the device.
+        rows = torch.from_numpy(np.flatnonzero(valid)).to(self._device)
+        return batch.map(lambda part: part[rows])
+
+    def _flat(self, part: Any, shape: tuple[int, ...]) -> Any:
+        """Return a (T, B, …) block as (T·B, …) rows."""
+
+        def flat(array: Any) -> Any:
+            if tuple(array.shape[:2]) != shape:
+                raise ValueError(
+                    f"{self.name}.of_rollout takes (T, B, …) blocks: dones have shape {shape}, "
+                    f"and there is an array of shape {tuple(array.shape)}"
+                )
+            return array.reshape(shape[0] * shape[1], *array.shape[2:])
+
+        return map_parts(flat, part)
+
+    # ------------------------------------------------------------------ a rollout, segment by segment
+
+    def _segment_end(self, t: int, rows: np.ndarray, B: int) -> int:
+        """Return where the segment of steps from t on ends: at the next time to learn, or before."""
+        if self.whiten and self._whitening.count == 0:
+            return t + 1
+        end = min(len(rows), t + max(1, SEGMENT // B))
+        calls = np.cumsum(rows[t:end] > 0) + self._learning.calls
+        due = np.flatnonzero(calls == self._learning.every) if self._learning.every else np.zeros(0, int)
+        return t + int(due[0]) + 1 if len(due) else end
+
+    def _pay_segment(
+        self,
+        steps: slice,
+        batch: Batch,
+        flat: list[Any],
+        ends: np.ndarray,
+        counted: np.ndarray | None,
+        rows: np.ndarray,
+    ) -> torch.Tensor:
+        """Return F (n, B) of n steps between two times to learn, before it is scaled; learn after the last."""
+        n, B = ends[steps].shape
+        at = slice(steps.start * B, steps.stop * B)
+        part, valid = batch.map(lambda x: x[at]), None if counted is None else counted[steps]
+        kept, memory = part if valid is None else self._only(part, valid.ravel()), self.method.memory
+        with torch.inference_mode():
+            novelty = self.method.novelty(self.networks, *self._seen_in_turn(part, kept, (n, B), rows[steps], valid))
+            novelty = novelty.reshape(n, B, *novelty.shape[1:])
+            if memory is not None:
+                obs, next_obs = (map_parts(lambda x: x[at], x) for x in (flat[0], flat[2]))
+                novelty = memory.pay(novelty, Rows(obs, next_obs, ends[steps], valid))
+        if self._learning.add(kept, int((rows[steps] > 0).sum())):
+            self._learn()
+        return novelty
+
+    def _seen_in_turn(
+        self, part: Batch, kept: Batch, shape: tuple[int, int], rows: np.ndarray, valid: np.ndarray | None
+    ) -> Batch:
+        """Whiten each of n steps by the steps before it, and take them into account."""
+        if not self.whiten or self._whitening.count == 0:
+            seen = self._seen(part)
+            if self.whiten:
+                self._whitening.add(kept.y)
+            return seen
+        flags = None if valid is None else torch.from_numpy(valid).to(self._device)
+        mean, var = self._whitening.add_steps(part.y.reshape(*shape, *part.y.shape[1:]), rows, flags)
+
+        def see(x: torch.Tensor) -> torch.Tensor:
+            return whitened(x.reshape(*shape, *x.shape[1:]), mean, var).flatten(0, 1)
+
+        return Batch(None if part.x is None else see(part.x), part.a, see(part.y))
+
+    # ------------------------------------------------------------------ learning
+
+    def _learn(self) -> None:
+        for part in self._learning.draw():
+            self._step(part)
+
+    def _step(self, batch: Batch) -> torch.Tensor:
+        loss = self.method.loss(self.networks, *self._seen(batch))
+        self._optimiser.zero_grad()
+        loss.backward()
+        self._optimiser.step()
+        return loss.detach()
+
+    # ------------------------------------------------------------------ refusing
+
+    def _refuse_not_finite(self, novelty: torch.Tensor, valid: np.ndarray | None) -> None:
+        found = novelty.cpu().numpy()
+        if all_finite(found):
+            return
+        bad = ~np.isfinite(found).reshape(len(found), -1).all(axis=1)
+        bad = bad if valid is None else bad & valid
+        if bad.any():
+            self._refuse(f"environment {int(np.flatnonzero(bad)[0])}")
+
+    def _refuse_bad_rollout(self, batch: Batch, flags: torch.Tensor | None) -> None:
+        """Refuse a rollout with an observation or action that is not finite, before anything changes."""
+        bad = torch.zeros(len(batch.y), dtype=torch.bool, device=self._device)
+        for part in batch:
+            if part is not None and part.dtype.is_floating_point:
+                bad |= ~torch.isfinite(part).flatten(1).all(dim=1)
+        if bool((bad if flags is None else bad & flags.flatten()).any()):
+            self._refuse("a step of this rollout")
+
+    def _refuse(self, where: str) -> None:
+        raise ValueError(
+            f"{self.name}: the bonus of {where} is not finite, because its observation is not "
+            "(or the weights have diverged: lower the rate)"
+        )
+
+    # ------------------------------------------------------------------ saving
+
+    def _sizes(self) -> Mapping[str, Any]:
+        return {**self.method.sizes, **({} if self._actions is None else {"actions": self._actions.size})}
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        arrays = {"shape": np.array(self._shape or (), dtype=np.int64), **self._learning.arrays()}
+        arrays |= {} if self._actions is None else self._actions.arrays()
+        if self._shape is not None:
+            arrays |= {f"network.{key}": value.cpu().numpy() for key, value in self.networks.state_dict().items()}
+            arrays |= {"mean": self._whitening.mean.cpu().numpy(), "var": self._whitening.var.cpu().numpy()}
+            arrays |= {"rows": np.array(self._whitening.count)}
+            for i, state in self._optimiser.state_dict()["state"].items():
+                arrays |= {f"optimiser.{i}.{key}": value.cpu().numpy() for key, value in state.items()}
+        return arrays if self.method.memory is None else arrays | self.method.memory.arrays()
+
+    @_with_gradients
+    def _restore(self, arrays: dict[str, np.ndarray], path: str) -> None:
+        shape = tuple(arrays["shape"].tolist())
+        if self._shape is not None and shape and shape != self._shape:
+            raise ValueError(
+                f"{path} holds a {self.name} for observations of shape {shape}, this one sees {self._shape}"
+            )
+        if self._actions is None and "action_space" in arrays:
+            self._actions = ActionEncoder.restored(self.name, arrays, self._device)
+        self._learning.restore(arrays, self._device)
+        self._shape = None
+        if shape:
+            self._build(shape)
+            self._restore_networks(arrays)
+        if self.method.memory is not None:
+            self.method.memory.restore(arrays)
+
+    def _restore_networks(self, arrays: dict[str, np.ndarray]) -> None:
+        def under(prefix: str) -> dict[str, torch.Tensor]:
+            named = {key.removeprefix(prefix): value for key, value in arrays.items() if key.startswith(prefix)}
+            return {key: torch.from_numpy(value) for key, value in named.items()}
+
+        self.networks.load_state_dict(under("network."))
+        self._whitening.mean = torch.as_tensor(arrays["mean"], device=self._device)
+        self._whitening.var = torch.as_tensor(arrays["var"], device=self._device)
+        self._whitening.count = int(arrays["rows"])
+        state: dict[int, dict[str, torch.Tensor]] = {}
+        for key, value in under("optimiser.").items():
+            i, part = key.split(".")
+            state.setdefault(int(i), {})[part] = value
+        self._optimiser.load_state_dict({**self._optimiser.state_dict(), "state": state})

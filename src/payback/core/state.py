@@ -1,0 +1,375 @@
+"""The state of a transform: walk through its arrays, find what all environments share, save it and load it.
+
+A state is an array, or a NamedTuple, tuple, list or dict of states. Most of its arrays hold something for each
+environment, which ends with the episode; a NamedTuple names the others in two class attributes:
+
+    class CenterState(NamedTuple):
+        mean: Array
+        fade: Array
+        shared = ("mean",)      all environments share it, and it outlives their episodes: F̄
+        constants = ("fade",)   it never changes, and says which transform made the state
+
+Your own states may do the same. Without `shared` nothing is shared.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from array_api_compat import is_jax_array, is_numpy_array, is_torch_array
+
+from payback.core.arrays import Array, constant, fields_of, is_dict, is_list, is_tuple, namespace
+from payback.core.center import CenterState
+from payback.core.repay_at_ages import AgesState
+from payback.core.repay_at_once import AtEndState, WhenState
+from payback.core.repay_geometric import GeometricState
+from payback.core.scaling import ReturnStdState, RmsState, ScheduleState, StdState
+from payback.core.transform import State
+
+FORMAT = 2
+KINDS = (
+    AgesState,
+    AtEndState,
+    CenterState,
+    GeometricState,
+    ReturnStdState,
+    RmsState,
+    ScheduleState,
+    StdState,
+    WhenState,
+)
+OURS = {kind.__name__: kind for kind in KINDS}
+"""The states that `load_state` rebuilds by name; any other NamedTuple needs an example."""
+Role = Literal["environment", "shared", "constant"]
+"""What an array of a state belongs to: each environment, all of them together, or the transform."""
+
+# ------------------------------------------------------------------ the arrays of a state
+
+
+def leaves(state: State) -> list[Any]:
+    """Return the arrays of a state, in order.
+
+    >>> leaves((np.array([1.0]), {"b": np.array([2.0])}))
+    [array([1.]), array([2.])]
+    """
+    return [leaf for leaf, _ in _leaves_and_roles(state, "environment")]
+
+
+def roles(state: State) -> list[Role]:
+    """Return what each of the arrays belongs to, in the order of `leaves`.
+
+    >>> import payback
+    >>> roles(payback.match_after(0.9, delay=2).init(np.zeros(3)))
+    ['environment', 'constant']
+    """
+    return [role for _, role in _leaves_and_roles(state, "environment")]
+
+
+def rebuild(outline: State, arrays: Iterator[Any]) -> State:
+    """Return a state like `outline` that holds `arrays`, in the order of `leaves`."""
+    if is_dict(outline):
+        return {name: rebuild(part, arrays) for name, part in outline.items()}
+    if not (is_tuple(outline) or is_list(outline)):
+        return next(arrays)
+    parts = [rebuild(part, arrays) for part in outline]
+    return type(outline)(*parts) if fields_of(outline) else type(outline)(parts)
+
+
+def _leaves_and_roles(state: State, role: Role) -> Iterator[tuple[Any, Role]]:
+    if is_dict(state):
+        state = tuple(state.values())
+    if not (is_tuple(state) or is_list(state)):
+        yield state, role
+        return
+    for part, name in zip(state, fields_of(state) or [""] * len(state), strict=True):
+        yield from _leaves_and_roles(part, role if role != "environment" else _role_of(state, name))
+
+
+def _role_of(state: Any, field: str) -> Role:
+    if field in _declared(state, "shared"):
+        return "shared"
+    return "constant" if field in _declared(state, "constants") else "environment"
+
+
+def _declared(state: Any, attribute: str) -> tuple[str, ...]:
+    """Return the fields that a state's class names in `attribute`; none where the attribute is itself a field."""
+    names = getattr(state.__class__, attribute, ())
+    if not is_tuple(names):
+        return ()
+    unknown = [name for name in names if name not in fields_of(state)]
+    if unknown:
+        kind = state.__class__.__name__
+        raise TypeError(f"{kind}.{attribute} names {unknown[0]!r}, which is not a field of {kind}")
+    return names
+
+
+# ------------------------------------------------------------------ what all environments share
+
+
+def shared_of(state: State) -> list[Array]:
+    """Return the arrays that all environments share and that outlive their episodes: F̄ and its like.
+
+    >>> import payback
+    >>> subtract = payback.center()
+    >>> state, _ = subtract.update(subtract.init(np.zeros(2)), np.array([1.0, 3.0]), np.array([False, False]))
+    >>> shared_of(state)[2].item()  # F̄
+    2.0
+    """
+    return [leaf for leaf, role in _leaves_and_roles(state, "environment") if role == "shared"]
+
+
+def with_shared(state: State, arrays: list[Any]) -> State:
+    """Return `state` with its shared arrays replaced by `arrays`, which may be numbers or lists.
+
+    >>> import payback
+    >>> shaping = payback.grm(0.9, delay=2)
+    >>> few, many = (shaping.init(np.zeros(n)) for n in (2, 64))
+    >>> running_mean(with_shared(many, shared_of(few)))
+    0.0
+    """
+    own = shared_of(state)
+    shapes, given = [tuple(np.shape(x)) for x in own], [tuple(np.shape(x)) for x in arrays]
+    if shapes != given:
+        raise ValueError(
+            f"the state shares arrays of shapes {shapes} and was given {given}; take them from the same transform"
+        )
+    new = iter([_like(x, old) for x, old in zip(arrays, own, strict=True)])
+    return rebuild(state, (next(new) if role == "shared" else x for x, role in _leaves_and_roles(state, "environment")))
+
+
+def running_mean(state: State) -> float | None:
+    """Return F̄, the first one where a chain centres twice; None where nothing is centred.
+
+    >>> import payback
+    >>> running_mean(payback.grm(0.9, delay=2).init(np.zeros(3)))
+    0.0
+    """
+    if isinstance(state, CenterState):
+        return float(state.mean)
+    if not is_tuple(state):
+        return None
+    return next((mean for part in state if (mean := running_mean(part)) is not None), None)
+
+
+def _like(value: Any, old: Array) -> Any:
+    if not hasattr(old, "dtype"):
+        return value
+    if is_numpy_array(old):
+        return np.array(value, dtype=old.dtype)[()]
+    return constant(namespace(old), np.asarray(_on_cpu(value) if is_torch_array(value) else value), old)
+
+
+# ------------------------------------------------------------------ files
+
+
+def save_state(path: str | os.PathLike[str], state: State) -> None:
+    """Write a state to an NPZ file, whole or not at all. The path is used as given, with no suffix added.
+
+    Takes the states of payback's transforms, and your own: NamedTuples, tuples, lists and dicts of arrays and numbers.
+
+    >>> import tempfile, numpy as np, payback
+    >>> shaping = payback.grm(0.99, delay=10)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_state(f"{folder}/shaping.npz", shaping.init(np.zeros(4)))
+    ...     payback.owed(shaping, load_state(f"{folder}/shaping.npz"))
+    array([0., 0., 0., 0.])
+    """
+    arrays: dict[str, np.ndarray] = {}
+    write_npz(path, {"format": FORMAT, "state": _describe(state, arrays)}, arrays)
+
+
+def load_state(path: str | os.PathLike[str], like: State = None) -> State:
+    """Read a state back: the same arrays in the same library, Torch's on the CPU.
+
+    `like` is a state of the same transform, e.g. what its `init` returns. A NamedTuple of your own needs it. With it,
+    a state of another transform, γ or horizon, or for another number of environments, is refused.
+
+    >>> load_state("no-such-file.npz")
+    Traceback (most recent call last):
+    FileNotFoundError: ...
+    """
+    outline, arrays = _read(path)
+    if like is None and (foreign := _foreign(outline)):
+        raise ValueError(
+            f"{path} holds a {foreign}, a class of your own; "
+            "pass load_state an example of the state, like=transform.init(…)"
+        )
+    if like is not None:
+        _refuse_other(path, outline, arrays, like)
+    return _rebuild_stored(path, outline, arrays, like)
+
+
+def load_shared(path: str | os.PathLike[str], state: State) -> State:
+    """Return `state` with the shared arrays of a file that was saved with any number of environments.
+
+    Raises ValueError where the file holds a state of another transform, γ or horizon.
+
+    >>> import tempfile, payback
+    >>> shaping = payback.grm(0.99, delay=10)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_state(f"{folder}/shaping.npz", shaping.init(np.zeros(4)))
+    ...     payback.owed(shaping, load_shared(f"{folder}/shaping.npz", shaping.init(np.zeros(2))))
+    array([0., 0.])
+    """
+    outline, arrays = _read(path)
+    _refuse_other(path, outline, arrays, state, any_number=True)
+    return with_shared(state, shared_of(_rebuild_stored(path, outline, arrays, state)))
+
+
+def write_npz(path: str | os.PathLike[str], layout: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """Write arrays, and a layout in JSON terms that says what they are, to one file, whole or not at all."""
+    path = Path(path)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with open(partial, "wb") as file:
+            np.savez(file, allow_pickle=False, layout=np.array(json.dumps(layout)), **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_npz(
+    path: str | os.PathLike[str], keys: tuple[str, ...], not_ours: str
+) -> tuple[list[Any], dict[str, np.ndarray]]:
+    """Return these entries of the layout, and the arrays, that `write_npz` wrote; say `not_ours` of any other file."""
+    with open(path, "rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+            layout = json.loads(str(arrays.pop("layout")))
+            return [layout[key] for key in keys], arrays
+        except Exception as error:
+            raise ValueError(f"{not_ours}: {error}") from error
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, np.ndarray]]:
+    (found, outline), arrays = read_npz(path, ("format", "state"), _not_ours(path))
+    if found != FORMAT:
+        raise ValueError(
+            f"{path} holds a state of format {found}, this version reads {FORMAT}; use the payback that wrote it"
+        )
+    return outline, arrays
+
+
+def _not_ours(path: str | os.PathLike[str]) -> str:
+    return f"{path} is not a state that save_state wrote, or is damaged"
+
+
+def _describe(state: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """Return the state's outline in JSON terms, and put its arrays into `arrays`."""
+    kind = type(state).__name__
+    if is_tuple(state) or kind == "list":
+        own = {"fields": list(fields_of(state))} if fields_of(state) else {}
+        return {"kind": kind, **own, "items": [_describe(x, arrays) for x in state]}
+    if kind == "dict":
+        return {"kind": "dict", "keys": list(state), "items": [_describe(x, arrays) for x in state.values()]}
+    if state is None or (isinstance(state, (bool, int, float, str)) and not isinstance(state, np.generic)):
+        return {"kind": "plain", "value": state}
+    name = f"a{len(arrays)}"
+    library = "torch" if is_torch_array(state) else "jax" if is_jax_array(state) else "numpy"
+    # NumPy has no bfloat16, so it is stored as the float32 that holds it.
+    short = library != "numpy" and "bfloat16" in str(state.dtype)
+    arrays[name] = np.asarray(_on_cpu(state) if library == "torch" else state, dtype=np.float32 if short else None)
+    if arrays[name].dtype.hasobject:
+        raise TypeError(f"save_state cannot save a {type(state).__name__}: hold your state in arrays of numbers")
+    return {"kind": "array", "name": name, "library": library, "bfloat16": short}
+
+
+def _on_cpu(tensor: Any) -> Any:
+    tensor = tensor.detach().cpu()
+    return tensor.float() if "bfloat16" in str(tensor.dtype) else tensor
+
+
+def _foreign(outline: Any) -> str | None:
+    """Return the name of the first NamedTuple that is not ours, None if there is none."""
+    if "fields" in outline and outline["kind"] not in OURS:
+        return outline["kind"]
+    return next((name for item in outline.get("items", ()) if (name := _foreign(item))), None)
+
+
+def _refuse_other(
+    path: str | os.PathLike[str], outline: Any, arrays: dict[str, np.ndarray], like: State, any_number: bool = False
+) -> None:
+    difference = _difference(outline, arrays, like, "the state", "environment", any_number)
+    if difference:
+        raise ValueError(f"{path} holds the state of another transform: {difference}; load it with its own")
+
+
+def _difference(
+    outline: Any, arrays: dict[str, np.ndarray], like: Any, place: str, role: Role, any_number: bool
+) -> str | None:
+    """Say how a stored state differs from an example: in structure, shapes and constants. None if it fits.
+
+    With `any_number`, the number of environments (the last axis of what belongs to each) may differ.
+    """
+    if outline["kind"] == "array":
+        stored, own = arrays[outline["name"]], _describe(like, kept := {})
+        skip = any_number and role == "environment"
+        if own["kind"] != "array" or _shape(kept["a0"], skip) != _shape(stored, skip):
+            return f"{place} is an array of shape {stored.shape} there and {getattr(like, 'shape', like)} here"
+        return _other_values(place, stored, kept["a0"]) if role == "constant" else None
+    if outline["kind"] == "plain":
+        return None if isinstance(like, type(outline["value"])) else f"{place} is {outline['value']!r} there"
+    kind = type(like).__name__
+    items: list[Any] = list(like.values() if kind == "dict" else like if is_tuple(like) or kind == "list" else ())
+    if outline["kind"] != kind or len(outline["items"]) != len(items):
+        return f"{place} is a {outline['kind']} of {len(outline['items'])} there and a {kind} here"
+    names = outline.get("fields") or outline.get("keys") or range(len(items))
+    for name, part, other in zip(names, outline["items"], items, strict=True):
+        inner = role if role != "environment" else _role_of(like, str(name))
+        if difference := _difference(part, arrays, other, f"{place}.{name}", inner, any_number):
+            return difference
+    return None
+
+
+def _shape(array: np.ndarray, without_environments: bool) -> tuple[int, ...]:
+    return array.shape[:-1] if without_environments else array.shape
+
+
+def _other_values(place: str, stored: np.ndarray, own: np.ndarray) -> str | None:
+    """Say how a constant differs, None if it is the same in the narrower of the two dtypes."""
+    dtype = min(stored.dtype, own.dtype, key=lambda dtype: dtype.itemsize)
+    if np.array_equal(own.astype(dtype), stored.astype(dtype)):
+        return None
+    if place.endswith(".fade"):
+        there, here = ("none" if fade == 1 else f"{1 / (1 - float(fade)):g}" for fade in (stored, own))
+        return f"its mean has another horizon, {there} there and {here} here"
+    what = "its terms (γ and the shares)" if place.endswith(".terms") else place
+    return f"{what} are {stored.tolist()} there and {own.tolist()} here"
+
+
+def _rebuild_stored(path: str | os.PathLike[str], outline: Any, arrays: dict[str, np.ndarray], like: State) -> State:
+    try:
+        return _stored(outline, arrays, like)
+    except Exception as error:
+        raise ValueError(f"{_not_ours(path)}: {error}") from error
+
+
+def _stored(outline: Any, arrays: dict[str, np.ndarray], like: Any) -> Any:
+    kind = outline["kind"]
+    if kind == "plain":
+        return outline["value"]
+    if kind == "array":
+        return _to_library(outline["library"], arrays[outline["name"]], outline["bfloat16"])
+    examples = [None] * len(outline["items"]) if like is None else list(like.values() if kind == "dict" else like)
+    items = [_stored(item, arrays, example) for item, example in zip(outline["items"], examples, strict=True)]
+    if kind == "dict":
+        return dict(zip(outline["keys"], items, strict=True))
+    if kind in ("tuple", "list"):
+        return tuple(items) if kind == "tuple" else items
+    return (OURS[kind] if like is None else type(like))(*items)
+
+
+def _to_library(library: str, array: np.ndarray, short: bool) -> Array:
+    if library == "numpy":
+        return array
+    xp = import_module("torch" if library == "torch" else "jax.numpy")
+    return xp.asarray(array, dtype=xp.bfloat16 if short else None)

@@ -1,0 +1,85 @@
+"""Find the wrappers around the shaping that change its rewards, by reading the call stack of its first steps."""
+
+# Any environment of any host may stand around the shaping, so that its type is unknown to a type checker.
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+from payback.messages import warn
+from payback.monitor import Monitor
+
+LOOKS = 16
+"""Steps at which the call stack is read: enough for a frame skip, and for what a wrapper does in its first reset."""
+CALLS = ("step", "step_wait", "reset")
+
+
+class OuterWrapperCheck:
+    """Read who calls the shaping's first steps, and warn once of a wrapper that undoes its guarantee.
+
+    A wrapper does not know what is wrapped around it; but while it steps, the wrappers around it are in their own
+    `step`, on the call stack. This finds those in the same process that are known to change rewards, that take several
+    steps for one of their own (their rewards are added up, or lost), or that step inside their `reset`.
+    """
+
+    def __init__(self) -> None:
+        self.left = LOOKS
+        """Steps at which the stack will still be read; 0 stops it."""
+        self._before: list[FrameType] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_before": []}
+
+    def look(self) -> None:
+        """Read the stack of the step that is being taken, and warn of the first wrapper that changes rewards."""
+        self.left -= 1
+        callers = _callers()
+        problem = _problem_of(callers, self._before)
+        if problem:
+            self.left = 0
+            warn(
+                f"{problem}: loans and repayments no longer cancel, so the bonus may change the optimal policy. Put it "
+                "inside the shaping, which belongs last; this warning is given once"
+            )
+        # Held until the next look, because a frame that is alive cannot be mistaken for a later call's.
+        self._before = [frame for frame, _ in callers] if self.left else []
+
+
+def _problem_of(callers: list[tuple[FrameType, Any]], before: list[FrameType]) -> str | None:
+    for _, layer in callers:
+        if changes_rewards(layer):
+            return f"{type(layer).__name__} around the shaping changes the rewards that it paid"
+    for frame, layer in callers:
+        if frame.f_code.co_name == "reset":
+            return f"{type(layer).__name__} around the shaping takes steps in its reset, whose rewards are lost"
+        if any(frame is call for call in before):
+            name = type(layer).__name__
+            return f"{name} around the shaping takes several steps in one of its own, and adds up or loses rewards"
+    return None
+
+
+def changes_rewards(layer: Any) -> bool:
+    """Return whether a wrapper is known to change rewards: Gymnasium's and SB3's, and all with `reward(self, r)`."""
+    if hasattr(layer, "norm_reward"):  # SB3's VecNormalize
+        return bool(layer.norm_reward)
+    kind = type(layer)
+    named = any(parent.__name__ == "NormalizeReward" for parent in kind.__mro__)
+    return named or any(callable(getattr(kind, method, None)) for method in ("reward", "rewards"))
+
+
+def _callers() -> list[tuple[FrameType, Any]]:
+    """Return the environments whose step or reset is under way around the shaping, the innermost first."""
+    found: list[tuple[FrameType, Any]] = []
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name in CALLS:
+            layer = frame.f_locals.get(frame.f_code.co_varnames[0]) if frame.f_code.co_argcount else None
+            # An environment, or SB3's wrapper of several; no shaping, because stacking two warns when they are built.
+            is_environment = hasattr(layer, "action_space") and hasattr(layer, "__dict__")
+            if is_environment and not isinstance(vars(layer).get("monitor"), Monitor):
+                found.append((frame, layer))
+        frame = frame.f_back
+    return found

@@ -1,0 +1,243 @@
+"""The VecEnv wrappers: `ShapeVectorReward` pays r_t + F'_t, `Unshaped` stands in its place for evaluation."""
+
+# Stable-Baselines3's types are generic or missing, so that what comes from it is unknown to a type checker.
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
+
+from payback.core.state import save_state
+from payback.core.transform import RewardTransform
+from payback.integrations.gymnasium_rows import copy, space_with_debt, with_debt
+from payback.integrations.host import ask, bind_bonus, read_end, read_intrinsic, refuse_reward_shape
+from payback.integrations.outer_wrappers import OuterWrapperCheck
+from payback.ledger import LedgerState, OnTruncation, make
+from payback.monitor import Monitor
+
+Source = Callable[[Any, Any, Any, list[dict[str, Any]]], Any] | str
+"""(obs, actions, next_obs, infos) → (B,) on batches, `infos` being SB3's list; or the name of an info key.
+
+The callable gets copies of the arrays. If it has a method `reset(where)`, that is called with a (B,) mask of the
+environments whose episode is over.
+"""
+
+
+class Unshaped(VecEnvWrapper):
+    """Pass everything on, so that training and evaluation environments are wrapped alike.
+
+    SB3's EvalCallback walks both stacks side by side to copy the statistics of VecNormalize, and fails where one has a
+    wrapper more. ShapeVectorReward is built on this one, because EvalCallback also warns of a training environment that
+    is not of the evaluation environment's type. Where the policy sees the debt, give `observe_debt=True` here, too: an
+    agent that borrows nothing owes 0.
+
+        EvalCallback(VecNormalize(Unshaped(make_vec_env("CartPole-v1", 4)), norm_reward=False, training=False))
+    """
+
+    def __init__(self, venv: VecEnv, *, observe_debt: bool = False):
+        super().__init__(venv, space_with_debt(venv.observation_space) if observe_debt else None)
+        self.observes_debt = observe_debt
+
+    def reset(self) -> Any:
+        """Reset all environments."""
+        obs = self.venv.reset()
+        return with_debt(obs, np.zeros(self.num_envs)) if self.observes_debt else obs
+
+    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Step all environments; the reward is r_t."""
+        obs, reward, done, infos = self.venv.step_wait()
+        if self.observes_debt:
+            obs = with_debt(obs, np.zeros(self.num_envs))
+            for k in np.flatnonzero(done).tolist():
+                infos[k]["terminal_observation"] = with_debt(_last_observation(infos, k), np.zeros(()))
+        return obs, reward, done, infos
+
+
+class ShapeVectorReward(Unshaped):
+    """Add the shaped intrinsic reward to SB3's environments.
+
+    `on_truncation="settle"` collects the debt at a time limit and takes `TimeLimit.truncated` back, so that no learner
+    bootstraps past it; "carry" leaves the debt to the bootstrapped value. `observe_debt` adds the debt to the
+    observation. `event`, like `bonus` a callable or an info key, flags the steps at which `match_when` repays.
+    `learner_gamma` is compared with the transform's; the callback CheckShaping does so too. `record` names a folder for
+    the log of all steps that `payback audit` reads.
+
+    `owed` has the debts; `monitor` counts dropped debts (`monitor.drops`) and episodes that do not cancel; `save(path)`
+    and `load(path)` keep the shaping's state, F̄ included.
+    """
+
+    def __init__(
+        self,
+        env: VecEnv,
+        bonus: Source,
+        transform: RewardTransform,
+        *,
+        on_truncation: OnTruncation = "settle",
+        observe_debt: bool = False,
+        event: Source | None = None,
+        learner_gamma: float | None = None,
+        record: str | Path | None = None,
+    ):
+        if not isinstance(env, VecEnv):
+            raise TypeError(f"ShapeVectorReward shapes a VecEnv of Stable-Baselines3, got {env!r}; use make_vec_env")
+        super().__init__(env, observe_debt=observe_debt)
+        bind_bonus(bonus, env.observation_space, env.action_space)
+        ledger = make(transform, on_truncation, trusted=True)
+        self.shaping_state: LedgerState = ledger.init(np.zeros(env.num_envs))
+        """What the ledger remembers between two steps."""
+        self.monitor = Monitor(ledger, bonus=bonus, learner_gamma=learner_gamma, record=record, pays=np.float32)
+        """Warns, counts and logs."""
+        self._bonus, self._event = bonus, event
+        nothing = np.zeros(env.num_envs)
+        self.received, self.shaped, self.paid = (nothing,) * 3
+        """r_t, F'_t and r_t + F'_t of the last step, (B,) each."""
+        self.reported = ([0.0] * env.num_envs,) * 4
+        """extrinsic, intrinsic, shaped and owed of the last step, as the infos have them."""
+        self.done = np.zeros(env.num_envs, dtype=bool)
+        """Whose episode ended with the last step, (B,)."""
+        self.outer = OuterWrapperCheck()
+        self._obs: Any = None
+        self._actions: Any = None
+
+    @property
+    def owed(self) -> np.ndarray:
+        """What each environment owes, valued at its next step: (B,)."""
+        return self.shaping_state.owed
+
+    def reset(self) -> Any:
+        """Reset all environments; the debts of open episodes are dropped and counted."""
+        obs = self.venv.reset()
+        self._obs = copy(obs)
+        self.shaping_state = self.monitor.reset(self.shaping_state)
+        return with_debt(obs, self.owed) if self.observes_debt else obs
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Hand the actions on."""
+        self._actions = actions
+        self.venv.step_async(actions)
+
+    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Step all environments; the reward is r_t + F'_t."""
+        obs, reward, done, infos = self.venv.step_wait()
+        refuse_reward_shape(reward, self.num_envs)
+        if len(infos) != self.num_envs:
+            raise ValueError(
+                f"the VecEnv returned {len(infos)} infos for {self.num_envs} environments; its step_wait must return a "
+                "list with one dict per environment"
+            )
+        if self.outer.left:
+            self.outer.look()
+        done = read_end("done", done, self.num_envs)
+        ended, terminated, truncated = [], None, None
+        if True in done.tolist():
+            ended = np.flatnonzero(done).tolist()
+            terminated, truncated = _split(done, infos, ended)
+        before, self._obs = self._obs, copy(obs)
+        try:
+            F = self._read(self._bonus, before, infos, ended)
+            event = None if self._event is None else self._read(self._event, before, infos, ended)
+            event = None if event is None else read_end("event", event, self.num_envs)
+            state, step = self.monitor.step(self.shaping_state, F, terminated, truncated, None, event)
+        except Exception:
+            # A caller that goes on must not find the debts of these episodes in the next ones.
+            if ended:
+                self.shaping_state = self.monitor.reset(self.shaping_state, done)
+            raise
+        self.shaping_state = state
+        self.reported = reward.tolist(), F.tolist(), step.shaped.tolist(), step.owed.tolist()
+        _record(infos, *self.reported, [False] * len(infos) if truncated is None else truncated.tolist())
+        if step.truncated is not None:
+            for k in ended:
+                infos[k]["TimeLimit.truncated"] = bool(step.truncated[k])
+        if self.observes_debt:
+            for k in ended:
+                infos[k]["terminal_observation"] = with_debt(_last_observation(infos, k), step.owed[k])
+            obs = with_debt(obs, state.owed)
+        paid = (reward + step.shaped).astype(_paid_in(reward.dtype))
+        self.received, self.shaped, self.paid = reward, step.shaped, paid.copy()
+        self.done = done.copy()
+        return obs, paid, done, infos
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the shaping's state to an NPZ file, to train on from it; see `payback.save_state`."""
+        save_state(path, self.shaping_state.loans)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Read a state that `save` wrote for the same transform; from another number of environments, F̄ alone."""
+        self.shaping_state = self.monitor.load(path, self.shaping_state)
+
+    def close(self) -> None:
+        """Close the environments, and write what is left of the log."""
+        self.monitor.close()
+        super().close()
+
+    def _read(self, source: Source, before: Any, infos: list[dict[str, Any]], ended: list[int]) -> np.ndarray:
+        step = self.monitor.steps
+        if isinstance(source, str):
+            for k, info in enumerate(infos):
+                if source not in info:
+                    raise KeyError(f"info has no {source!r} for environment {k} at step {step}")
+            values = [info[source] for info in infos]
+        else:
+            # Copies: what the callable changes in them changes nothing that the learner reads.
+            own = [info.copy() for info in infos]
+            for k in ended:
+                own[k]["terminal_observation"] = copy(_last_observation(infos, k))
+            next_obs = _with_terminal(self._obs, own, ended) if ended else self._obs
+            values = ask(source, self.num_envs, step, before, copy(self._actions), next_obs, own)
+        return read_intrinsic(values, self.num_envs, step)
+
+
+def _last_observation(infos: list[dict[str, Any]], k: int) -> Any:
+    """Return the last observation of an episode, which SB3's VecEnvs put in the info because they reset at once."""
+    if "terminal_observation" not in infos[k]:
+        raise KeyError(
+            f"environment {k} ended, but its info has no 'terminal_observation': the VecEnv must put the episode's "
+            "last observation there, as Stable-Baselines3's own do"
+        )
+    return infos[k]["terminal_observation"]
+
+
+def _paid_in(dtype: np.dtype[Any]) -> Any:
+    """Return the dtype of r_t + F'_t: float32 unless rewards come in that or better, because others round loans.
+
+    SubprocVecEnv stacks Python integers to int64, in which a loan of 0.3 would be 0.
+    """
+    return dtype if dtype.kind == "f" and dtype.itemsize >= 4 else np.float32
+
+
+def _split(done: np.ndarray, infos: list[dict[str, Any]], ended: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Return (terminated, truncated): SB3 distinguishes them in the infos only."""
+    truncated = np.zeros_like(done)
+    cut = [k for k in ended if infos[k].get("TimeLimit.truncated", False)]
+    if not cut:
+        return done, truncated
+    truncated[cut] = True
+    return done & ~truncated, truncated
+
+
+def _record(infos: list[dict[str, Any]], *columns: list[Any]) -> None:
+    """Write each environment's numbers into its info; keys set one by one are the cheapest way."""
+    for info, extrinsic, intrinsic, shaped, owed, truncated in zip(infos, *columns, strict=True):
+        info["extrinsic"], info["intrinsic"], info["shaped"] = extrinsic, intrinsic, shaped
+        info["owed"], info["truncated"] = owed, truncated
+
+
+def _with_terminal(obs: Any, infos: list[dict[str, Any]], ended: list[int]) -> Any:
+    """Put the ended episodes' last observations in the place of the next ones' first."""
+    if isinstance(obs, dict):
+        obs = {key: values.copy() for key, values in obs.items()}
+        for k in ended:
+            for key, value in infos[k]["terminal_observation"].items():
+                obs[key][k] = value
+        return obs
+    obs = obs.copy()
+    for k in ended:
+        obs[k] = infos[k]["terminal_observation"]
+    return obs

@@ -1,0 +1,312 @@
+"""The debts of B environments from step to step: one pure ledger for every host, in NumPy, Torch and JAX.
+
+    ledger = payback.ledger.make(payback.grm(0.99, delay=30), on_truncation="settle")
+    state = ledger.init(example)                                     example: (B,) floats, or () under jax.vmap
+    state, step = ledger.step(state, reward, terminated, truncated)  learn from r_t + step.shaped, step.terminated, ...
+    state, dropped = ledger.reset(state, where)                      after a reset in mid-episode
+
+Nothing here is mutable and nothing warns, so that `step` runs under `jit`, `vmap` and `scan`. `payback.monitor.Monitor`
+has the same `step` and `reset` for hosts that run in Python; it warns, counts and writes the log.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from array_api_compat import is_jax_namespace
+
+from payback.core.arrays import Array, as_floats, can_look, constant, float_dtype, namespace, running_zero
+from payback.core.transform import Match, RewardTransform, fit_of, raw_step
+from payback.core.validate import detached, fits, read_flags, refuse_not_finite, refuse_overflow
+from payback.messages import refuse_unknown
+
+OnTruncation = Literal["settle", "carry"]
+"""What happens to the debt at an artificial time limit."""
+
+TOLERANCE = 1e-5
+"""An episode cancels if its residual is at most this; the worst lawful one seen is 3.3e-6, in float32."""
+WINDOW, FADED = 64, 0.05
+"""The payments are compared with the debt every 64 steps, or sooner: γ^t stays above .05 in between."""
+LEAST = 1e-7
+"""Is added to Σγ^t |F′_t|: what is below 1e-12 = `LEAST`·`TOLERANCE` is rounding, however little was paid."""
+FRESH = np.array([0.0, LEAST, 0.0, 0.0])
+FLOOR, ROUNDINGS = 1e-4, 8
+"""A debt can be a small difference of large loans, whose rounding it carries: of what the episode paid before, this
+share counts as paid, or as much as is needed to allow for eight roundings of it."""
+
+
+class Paid(NamedTuple):
+    """What the payments say about the debt, to compare with what `owed` says."""
+
+    sums: Array
+    """(4, B), of each environment's open episode:
+
+    debt   Σ_i γ^(i−t) F′_i, the debt that the payments imply
+    size   Σ_i γ^(i−t) |F′_i| since the last comparison, with |debt| + floor then
+    floor  the share of what was paid before that counts as paid; see `LEAST` and `FLOOR`
+    worst  the largest residual of its comparisons so far"""
+    steps: Array
+    """Steps since the last comparison."""
+    shared = ("steps",)
+
+
+class LedgerState(NamedTuple):
+    """Everything the ledger remembers between two steps."""
+
+    loans: Any
+    """The transform's state."""
+    owed: Array
+    """(B,) what each environment owes, valued at its next step."""
+    paid: Paid | tuple[()]
+    pending: tuple[Array, ...] = ()
+    """NumPy's last payments, oldest first, which `paid` does not contain yet: adding them up one by one is slow."""
+
+
+class Step(NamedTuple):
+    """What one step pays, and what the learner must see; all (B,), the last three None where `step` was given None."""
+
+    shaped: Array
+    """F′_t, to be added to the task's reward."""
+    owed: Array
+    """The debt after the step, before a carried one is left to the bootstrapped value."""
+    terminated: Array
+    """Ends past which the learner must not bootstrap: the debt is settled there."""
+    truncated: Array
+    """Ends past which it must: the debt is carried by the bootstrapped value."""
+    residual: Array
+    """|Σγ^t F′_t| / Σγ^t |F′_t| of an episode that was settled at this step, 0 elsewhere."""
+
+
+def make(transform: RewardTransform, on_truncation: OnTruncation = "settle", trusted: bool = False) -> Ledger:
+    """Return the ledger of a transform.
+
+    `on_truncation="settle"` collects the debt at a time limit and reports it as a termination; "carry" leaves the debt
+    to the bootstrapped value. With `trusted`, `step` does not look at its arrays: the caller has read them.
+
+    >>> import numpy as np, payback
+    >>> ledger = make(payback.match_at_end(0.5))
+    >>> state, no, yes = ledger.init(np.zeros(1)), np.array([False]), np.array([True])
+    >>> state, step = ledger.step(state, np.array([3.0]), no, no)
+    >>> step.shaped, state.owed
+    (array([3.]), array([6.]))
+    >>> state, step = ledger.step(state, np.array([1.0]), terminated=no, truncated=yes)
+    >>> step.shaped, step.terminated, step.truncated, step.residual
+    (array([-6.]), array([ True]), array([False]), array([0.]))
+    """
+    return Ledger(transform, on_truncation, trusted)
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Pure functions `init`, `step` and `reset`; made by `make`."""
+
+    transform: RewardTransform
+    on_truncation: OnTruncation = "settle"
+    trusted: bool = False
+    _raw: Any = field(init=False, repr=False, compare=False)
+    _match: Match | None = field(init=False, repr=False, compare=False)
+    _window: int = field(init=False, repr=False, compare=False)
+    _weights: Any = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Refuse what is no transform, and carrying a debt that never falls due."""
+        refuse_unknown(self.transform, self.on_truncation)
+        match = self.transform if isinstance(self.transform, Match) else None
+        gamma = 1.0 if match is None else match.gamma
+        window = WINDOW if gamma == 1 else max(1, min(WINDOW, int(math.log(FADED) / math.log(gamma))))
+        weights = gamma ** -np.arange(window, 0.0, -1.0)
+        parts = {"_raw": raw_step(self.transform), "_match": match, "_window": window, "_weights": weights}
+        for name, value in parts.items():
+            object.__setattr__(self, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return make, (self.transform, self.on_truncation, self.trusted)
+
+    @property
+    def settles(self) -> bool:
+        """Whether a truncated episode's debt is settled at its last step."""
+        return self.on_truncation == "settle"
+
+    def init(self, example: Array, loans: Any = None) -> LedgerState:
+        """Return the state before the first step, or that of a transform's state `loans` to go on from."""
+        loans = self.transform.init(example) if loans is None else loans
+        xp = namespace(example)
+        nothing = xp.zeros_like(example, dtype=float_dtype(xp, example))
+        if self._match is None:
+            return LedgerState(loans, nothing, ())
+        owed = self._match.owed(loans)
+        steps = 0 if xp is np else running_zero(example, xp.int32)
+        return LedgerState(loans, owed, Paid(_stack(xp, owed, xp.abs(owed) + LEAST, nothing, nothing), steps))
+
+    def step(
+        self,
+        state: LedgerState,
+        reward: Array,
+        terminated: Array | None,
+        truncated: Array | None,
+        valid: Array | None = None,
+        event: Array | None = None,
+    ) -> tuple[LedgerState, Step]:
+        """Take one step of all environments; `state` is not changed, and NaN or overflow in NumPy or on a CPU raises.
+
+        `reward`: F_t, the intrinsic reward. `terminated`, `truncated`: how episodes ended; both None is the cheapest
+        way to say that none did, and then the step's are None, too. `valid`: False marks rows that are no transition:
+        they are paid 0 and change nothing. `event`: True marks the steps at which `match_when` repays.
+        """
+        if not self.trusted:
+            reward, terminated, truncated, valid, event = self._read(state, reward, terminated, truncated, valid, event)
+        xp = np if type(reward) is np.ndarray else namespace(reward)
+        if valid is not None:
+            reward, event = xp.where(valid, reward, 0.0), None if event is None else event & valid
+        if terminated is None and xp is np and (valid is None or _nothing_paid(state, ~valid)):
+            return self._go_on(state, reward, valid, event)
+        if terminated is None or truncated is None:
+            terminated = truncated = xp.zeros_like(reward, dtype=xp.bool)
+        settled, carried = self._ends(xp, terminated, truncated)
+        done: Array = settled if valid is None else settled & valid
+        if xp is np and not np.count_nonzero(done):
+            done = None
+        loans, shaped = self._raw(xp, state.loans, reward, done, valid, event)
+        if not self.trusted:
+            refuse_overflow(xp, repr(self.transform), shaped)
+        if self._match is None:
+            return LedgerState(loans, state.owed, ()), Step(shaped, state.owed, settled, carried, state.owed)
+        owed = self._match.owed(loans)
+        paid, residual = self._add(xp, state, shaped, owed, done, valid)
+        after = LedgerState(loans, owed, paid)
+        if not self.settles and _any(xp, carried):
+            after, _ = self.reset(after, carried if valid is None else carried & valid)
+        return after, Step(shaped, owed, settled, carried, residual)
+
+    def _go_on(
+        self, state: LedgerState, reward: np.ndarray, valid: Array | None, event: Array | None
+    ) -> tuple[LedgerState, Step]:
+        """Take a step of NumPy's at which no episode ends: the same as `step`, by the shortest way."""
+        loans, shaped = self._raw(np, state.loans, reward, None, valid, event)
+        if not self.trusted:
+            refuse_overflow(np, repr(self.transform), shaped)
+        if self._match is None:
+            return LedgerState(loans, state.owed, ()), Step(shaped, state.owed, None, None, None)
+        owed, paid, pending = self._match.owed(loans), state.paid, (*state.pending, shaped)
+        if paid.steps + len(pending) >= self._window:  # type: ignore[union-attr]
+            (paid, _), pending = self._add(np, state, shaped, owed, None, None), ()
+        return LedgerState(loans, owed, paid, pending), Step(shaped, owed, None, None, None)
+
+    def reset(self, state: LedgerState, where: Array) -> tuple[LedgerState, Array]:
+        """Begin new episodes in the environments `where`; return the state and the debts that were dropped.
+
+        >>> import numpy as np, payback
+        >>> ledger, no = make(payback.match_at_end(0.5)), np.array([False, False])
+        >>> state, _ = ledger.step(ledger.init(np.zeros(2)), np.array([3.0, 1.0]), no, no)
+        >>> state, dropped = ledger.reset(state, np.array([True, False]))
+        >>> dropped, state.owed
+        (array([6., 0.]), array([0., 2.]))
+        """
+        xp = namespace(state.owed)
+        if not self.trusted:
+            where = read_flags("reset", "where", where, state.owed)
+        if self._match is None:
+            return state, xp.zeros_like(state.owed)
+        left, gone = xp.where(where, 0.0, state.owed), xp.where(where, state.owed, 0.0)
+        sums, steps = self._sum(xp, state.paid, state.pending)
+        return LedgerState(self._match.drop(state.loans, where), left, Paid(_begin(xp, sums, where), steps)), gone
+
+    def _read(
+        self, state: LedgerState, reward: Any, terminated: Any, truncated: Any, valid: Any, event: Any
+    ) -> tuple[Array, Array, Array, Array | None, Array | None]:
+        """Return floats and booleans that fit the state, or say what is wrong with them."""
+        fit, name = fit_of(self.transform, state.loans) or (state.owed, state.owed.shape), repr(self.transform)
+        xp = namespace(reward, fit[0])
+        reward = as_floats(xp, detached(reward), fit[0].dtype)
+        fits(name, fit, reward)
+        flags = {"terminated": terminated, "truncated": truncated, "valid": valid, "event": event}
+        read = {what: None if x is None else read_flags(name, what, x, reward) for what, x in flags.items()}
+        refuse_not_finite(xp, name, reward if read["valid"] is None else xp.where(read["valid"], reward, 0.0))
+        return reward, *read.values()  # type: ignore[return-value]
+
+    def _ends(self, xp: Any, terminated: Array, truncated: Array) -> tuple[Array, Array]:
+        """Return the ends that are settled, and those that are carried: never both."""
+        if not _any(xp, truncated):
+            return terminated, truncated
+        if self.settles:
+            return terminated | truncated, xp.zeros_like(truncated)
+        return terminated, truncated & ~terminated
+
+    def _add(
+        self, xp: Any, state: LedgerState, shaped: Array, owed: Array, ends: Array | None, valid: Array | None
+    ) -> tuple[Paid, Array]:
+        """Add what was paid, and return the residual of the episodes that are settled at this step.
+
+        The payments imply a debt: it begins at 0, and D ← (D + F′_t)/γ. The law says that D is what is owed at every
+        step, and 0 after the last one. Every `_window` steps D is compared with what is owed and set to it, so that a
+        debt which is left open late in a long episode shows.
+        """
+        if valid is None:
+            sums, steps = self._sum(xp, state.paid, (*state.pending, shaped))
+        else:
+            before = self._sum(xp, state.paid, state.pending)
+            sums, steps = self._sum(xp, before, (shaped,))
+            sums = xp.where(valid, sums, before.sums)
+        residual = np.zeros(shaped.shape, shaped.dtype) if xp is np else xp.zeros_like(shaped)
+        if ends is not None:
+            debt, size, _, worst = sums
+            residual = xp.where(ends, xp.maximum(worst, abs(debt) / size), residual)
+            sums = _begin(xp, sums, ends)
+        due = steps >= self._window
+        if due if xp is np else _any(xp, due):
+            sums, steps = xp.where(due, self._compare(xp, sums, owed), sums), 0 if xp is np else xp.where(due, 0, steps)
+        return Paid(sums, steps), residual
+
+    def _sum(self, xp: Any, paid: Any, payments: tuple[Array, ...]) -> Paid:
+        """Take D ← (D + F′)/γ for each payment, oldest first."""
+        n, interest = len(payments), 1 / self._match.gamma  # type: ignore[union-attr]
+        if n == 0:
+            return paid
+        if n == 1:
+            debt, size, floor, worst = paid.sums
+            size = (size + abs(payments[0])) * interest
+            return Paid(_stack(xp, (debt + payments[0]) * interest, size, floor, worst), paid.steps + 1)
+        block, sums = np.concatenate(payments).reshape(n, -1), paid.sums.copy()
+        weights = self._weights[-n:].astype(block.dtype, copy=False)
+        sums[:2] *= weights[0]
+        sums[0] += weights.dot(block)
+        sums[1] += weights.dot(np.abs(block, out=block))
+        return Paid(sums, paid.steps + n)
+
+    def _compare(self, xp: Any, sums: Array, owed: Array) -> Array:
+        """Compare the debt that the payments imply with what is owed, and go on from what is owed."""
+        debt, size, floor, worst = sums
+        owed_size = abs(owed)
+        worst = xp.maximum(worst, abs(debt - owed) / (size + owed_size))
+        share = max(FLOOR, ROUNDINGS * float(xp.finfo(owed.dtype).eps) / TOLERANCE)
+        share = min(share, self._match.gamma**self._window * 0.9)  # type: ignore[union-attr]
+        floor = xp.maximum(floor, share * size)  # the last floor has grown in `size` by γ⁻ⁿ, n the window
+        return _stack(xp, owed, owed_size + floor, floor, worst)
+
+
+def _stack(xp: Any, *rows: Array) -> Array:
+    return np.concatenate(rows).reshape(4, -1) if xp is np and rows[0].ndim else xp.stack(rows)
+
+
+def _begin(xp: Any, sums: Array, where: Array) -> Array:
+    """Forget what was paid to the environments `where`."""
+    if xp is np and where.ndim:
+        sums = sums.copy()
+        sums[:, where] = FRESH[:, None]
+        return sums
+    return xp.where(where, constant(xp, FRESH.reshape(4, *(1,) * where.ndim), sums), sums)
+
+
+def _nothing_paid(state: LedgerState, where: np.ndarray) -> bool:
+    """Whether NumPy's environments `where` have open episodes without a payment: there a payment of 0 is none."""
+    return not state.pending and state.paid != () and not np.count_nonzero(state.paid.sums[0][where])  # type: ignore[union-attr]
+
+
+def _any(xp: Any, flags: Array) -> bool:
+    """Say whether a flag is set; True where values may not be looked at, so that both cases are computed."""
+    if xp is np:
+        return bool(np.count_nonzero(flags))
+    return is_jax_namespace(xp) or not can_look(xp, flags) or bool(xp.any(flags))
