@@ -236,10 +236,9 @@ def _float_dtype(column: Any) -> np.dtype:
 
 def _continued(folder: Path, parquet: Any) -> tuple[int, int, int]:
     """Return the numbers of the next part, step and environment; make the folder, or refuse what is not a log's."""
-    if folder.exists() and not folder.is_dir():
+    if os.path.isfile(folder):  # unlike `is_file`, no error where it cannot be looked up
         raise ValueError(f"{folder} is a file; give a Recorder a folder of its own")
-    folder.mkdir(parents=True, exist_ok=True)
-    _clean(folder)
+    _make_writable(folder)
     ours = (PART, UNFINISHED, WORKER)
     other = [x.name for x in sorted(folder.iterdir()) if not any(name.fullmatch(x.name) for name in ours)]
     if other:
@@ -255,9 +254,10 @@ def _continued(folder: Path, parquet: Any) -> tuple[int, int, int]:
     return len(parts), most["step"] + 1, most["env"] + 1
 
 
-def _clean(folder: Path) -> None:
-    """Remove what killed recorders left half-written, and fail now rather than at the first part if nothing can be."""
+def _make_writable(folder: Path) -> None:
+    """Make the folder, remove what killed recorders left half-written, and fail now if nothing can be written there."""
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         for path in folder.iterdir():
             match = UNFINISHED.fullmatch(path.name)
             if match and not (match[1] and _runs(int(match[1]))):
