@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import sysconfig
 import tomllib
 from importlib.metadata import distributions
 from importlib.util import find_spec
@@ -35,15 +36,34 @@ def test_a_lock_has_one_version_of_everything(lock: str) -> None:
     assert len(locked(lock)) > 20
 
 
-def test_what_is_installed_is_what_is_locked() -> None:
+def installed() -> tuple[dict[str, str], dict[str, str]]:
+    """Return what this environment's own folder has, and its lock; not the copies that Ray puts on the path."""
     lock = LOCKS.get(Path(sys.prefix).name)
     if lock is None:
         pytest.skip("this environment was not set up by make")
-    found = {normalised(one.name): one.version.removesuffix("+cpu") for one in distributions()}
-    ours = {"payback", "payback-lab"}
-    assert {name: version for name, version in found.items() if name not in ours} == {
-        name: version for name, version in locked(lock).items() if name in found
-    }
+    folders = sorted({sysconfig.get_path(name) for name in ("purelib", "platlib")})
+    found = {normalised(one.name): one.version.partition("+")[0] for one in distributions(path=folders)}
+    return {name: found[name] for name in found.keys() - {"payback", "payback-lab"}}, locked(lock)
+
+
+def test_what_is_locked_is_installed_in_that_version() -> None:
+    found, lock = installed()
+    assert {"numpy", "pytest"} <= found.keys()
+    assert {name: found[name] for name in found.keys() & lock.keys() if found[name] != lock[name]} == {}
+
+
+def test_what_is_installed_is_locked() -> None:
+    """Only a hint, because another index or platform may bring a package more; what it brings of Torch is pinned."""
+    found, lock = installed()
+    if more := found.keys() - lock.keys():
+        pytest.skip(f"not in the lock: {', '.join(sorted(more))}; `make lock` adds them")
+
+
+def test_torch_is_installed_first_and_as_locked() -> None:
+    """What asks for any Torch would fetch the newest one, and gigabytes of accelerator libraries."""
+    recipes = re.findall(r"torch==([\d.]+)", (ROOT / "Makefile").read_text())
+    assert len(recipes) == 2
+    assert set(recipes) == {locked(lock)["torch"] for lock in LOCKS.values()}
 
 
 def test_every_dependency_has_its_reason() -> None:
