@@ -21,7 +21,7 @@ import numpy as np
 
 from payback import messages
 from payback.auditing.record import Recorder
-from payback.core.arrays import Array, is_tuple, namespace, size_of
+from payback.core.arrays import Array, any_of, is_tuple, namespace, size_of
 from payback.core.center import CenterState
 from payback.core.state import load_shared, load_state
 from payback.core.transform import Match, fit_of
@@ -124,12 +124,12 @@ class Monitor:
         settled, carried = to_numpy(step.terminated), to_numpy(step.truncated)
         if valid is not None:
             settled, carried = settled & to_numpy(valid), carried & to_numpy(valid)
-        cuts = np.count_nonzero(carried)
-        if not (cuts or np.count_nonzero(settled)):
+        cuts = any_of(carried)
+        if not (cuts or any_of(settled)):
             return
         ended = settled | carried if cuts else settled
         self._end(ended, carried if cuts else None)
-        if not self._warned_limit and self.ledger.settles and np.count_nonzero(to_numpy(truncated) & ended):
+        if not self._warned_limit and self.ledger.settles and any_of(to_numpy(truncated) & ended):
             self.see_time_limit()
         if self._repays:
             self.judge(to_numpy(step.residual)[settled])

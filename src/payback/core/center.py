@@ -81,12 +81,13 @@ class _Center(RewardTransform):
         self, xp: Any, state: CenterState, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
     ) -> tuple[CenterState, Array]:
         wide = state.mean.dtype
-        mean = state.mean if reward.dtype == wide else cast_to(xp, state.mean, reward.dtype)
+        is_wide = reward.dtype == wide
+        mean = state.mean if is_wide else cast_to(xp, state.mean, reward.dtype)
         shaped, seen = reward - mean, reward.size if xp is np else math.prod(reward.shape)
         if valid is not None:
             shaped, seen = xp.where(valid, shaped, 0.0), np.count_nonzero(valid) if xp is np else xp.sum(valid)
         excess = sum_of(shaped) if xp is np else xp.sum(shaped, dtype=wide)
-        if reward.dtype != wide:
+        if not is_wide:
             # Σ (F − F̄) in the wide dtype, although F̄ was rounded to the reward's before it was subtracted.
             excess = excess + seen * (cast_to(xp, mean, wide) - state.mean)
         count = state.count + seen if xp is np else _add(state.count, seen)

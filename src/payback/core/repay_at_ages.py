@@ -75,6 +75,14 @@ class RepayAtAges(Match):
         with np.errstate(over="ignore", invalid="ignore"):
             return np.stack((self._interest * shares, self._interest * np.cumsum(shares[::-1])[::-1]))
 
+    @cached_property
+    def _due(self) -> np.ndarray:
+        return self._due_and_rest[0]
+
+    @cached_property
+    def _rest(self) -> np.ndarray:
+        return self._due_and_rest[1]
+
     def init(self, example: Any, /) -> AgesState:
         """Begin without loans; refuse a dtype that the interest overflows."""
         xp, W = namespace(example), len(self._interest)
@@ -109,7 +117,7 @@ class RepayAtAges(Match):
             return state, xp.zeros_like(reward)
         after = xp.concat((reward[None], loans[:-1]))
         if done is None:
-            shaped = reward - _weigh(xp, self._due_and_rest[0], loans)
+            shaped = reward - _weigh(xp, self._due, loans)
         else:
             due, rest = _weigh(xp, self._due_and_rest, loans)
             shaped, after = xp.where(done, -rest, reward - due), xp.where(done, 0.0, after)
@@ -119,7 +127,7 @@ class RepayAtAges(Match):
 
     def owed(self, state: AgesState, /) -> Array:
         """Return what is left of each loan, with its interest."""
-        return _weigh(namespace(state.loans), self._due_and_rest[1], state.loans)
+        return _weigh(namespace(state.loans), self._rest, state.loans)
 
     def drop(self, state: AgesState, where: Array, /) -> AgesState:
         """Forget the loans."""

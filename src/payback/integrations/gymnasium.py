@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from payback.core.arrays import any_of
 from payback.core.state import save_state
 from payback.core.transform import RewardTransform
 from payback.integrations.gymnasium_rows import (
@@ -143,7 +144,7 @@ class ShapeVectorReward(VectorWrapper):
             self._outer.look()
         terminated, truncated = read_end("terminated", terminated, self._B), read_end("truncated", truncated, self._B)
         ended = terminated | truncated
-        ended = ended if np.count_nonzero(ended) else None
+        ended = ended if any_of(ended) else None
         valid, before, self._obs = self._valid, self._obs, copy(obs) if self._keeps else ()
         self._valid = ~ended if ended is not None and self._mode is AutoresetMode.NEXT_STEP else None
         resets = ended if self._mode is AutoresetMode.SAME_STEP else None
