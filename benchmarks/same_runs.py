@@ -2,8 +2,8 @@
 
     python benchmarks/same_runs.py 81664e1         some ten minutes on one core
 
-Three DoorKey runs of 200 updates, a short arena run and a cell of the cliff, in a temporary worktree of the commit and in
-this tree. Everything recorded is compared (learning curve, arrays, figures), except how and how fast a run was made.
+Three DoorKey runs of 200 updates, a short arena run and a cell of the cliff, in a temporary worktree of the commit and
+in this tree. Everything recorded is compared (learning curve, arrays, figures), except how and how fast a run was made.
 """
 
 import argparse
@@ -49,9 +49,8 @@ def differences(before: Path, after: Path) -> list[str]:
     lines = []
     for folder in folders:
         old, new = (numbers(out / folder) for out in (before, after))
-        differ = [
-            name for name in {**old, **new} if name not in old or name not in new or not same(old[name], new[name])
-        ]
+        both = old.keys() & new.keys()
+        differ = sorted((old.keys() ^ new.keys()) | {name for name in both if not same(old[name], new[name])})
         lines += [f"{folder}: {name}" for name in differ]
         print(f"{folder}: {len(new)} columns and figures, {len(differ)} differ")
     return lines
