@@ -1,12 +1,12 @@
-"""The debts of B environments from step to step: one pure ledger for every host, in NumPy, Torch and JAX.
+"""Track the debts of B environments: one pure ledger for every host, in NumPy, Torch and JAX.
 
     ledger = payback.ledger.make(payback.grm(0.99, delay=30), on_truncation="settle")
     state = ledger.init(example)                                     example: (B,) floats, or () under jax.vmap
     state, step = ledger.step(state, reward, terminated, truncated)  learn from r_t + step.shaped, step.terminated, ...
     state, dropped = ledger.reset(state, where)                      after a reset in mid-episode
 
-Nothing here is mutable and nothing warns, so that `step` runs under `jit`, `vmap` and `scan`. `payback.monitor.Monitor`
-has the same `step` and `reset` for hosts that run in Python; it warns, counts and writes the log.
+Nothing is mutable and nothing warns, so `step` runs under `jit`, `vmap` and `scan`. `payback.monitor.Monitor` wraps
+`step` and `reset` for hosts that run in Python; it warns, counts and writes the log.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ OnTruncation = Literal["settle", "carry"]
 """What happens to the debt at an artificial time limit."""
 
 TOLERANCE = 1e-5
-"""An episode cancels if its residual is at most this; the worst lawful one seen is 3.3e-6, in float32."""
+"""An episode cancels if its residual is at most this; correct matches reached 3.3e-6, in float32."""
 WINDOW, FADED = 64, 0.05
-"""The payments are compared with the debt every 64 steps, or sooner: γ^t stays above .05 in between."""
+"""Payments are compared with the debt every 64 steps, or sooner, so that γ^t stays above 0.05 in between."""
 LEAST = 1e-7
-"""Is added to Σγ^t |F′_t|: what is below 1e-12 = `LEAST`·`TOLERANCE` is rounding, however little was paid."""
+"""Initial value of Σγ^t |F′_t|, so that sums below `LEAST`·`TOLERANCE` = 1e-12 count as rounding."""
 FRESH = np.array([0.0, LEAST, 0.0, 0.0])
 FLOOR, ROUNDINGS = 1e-4, 8
-"""A debt can be a small difference of large loans, whose rounding it carries: of what the episode paid before, this
-share counts as paid, or as much as is needed to allow for eight roundings of it."""
+"""A debt can be a small difference of large loans and carries their rounding. So this share of the episode's earlier
+payments counts as paid, or more if eight roundings of them need it."""
 
 
 class Paid(NamedTuple):
-    """What the payments say about the debt, to compare with what `owed` says."""
+    """The debt that the payments imply, to compare with `owed`."""
 
     sums: Array
-    """(4, B), of each environment's open episode:
+    """(4, B), for each environment's current episode:
 
     debt   Σ_i γ^(i−t) F′_i, the debt that the payments imply
-    size   Σ_i γ^(i−t) |F′_i| since the last comparison, with |debt| + floor then
-    floor  the share of what was paid before that counts as paid; see `LEAST` and `FLOOR`
+    size   Σ_i γ^(i−t) |F′_i| since the last comparison, plus |debt| + floor at that comparison
+    floor  the share of earlier payments that counts as paid; see `FLOOR`
     worst  the largest residual of its comparisons so far"""
     steps: Array
     """Steps since the last comparison."""
@@ -54,38 +54,38 @@ class Paid(NamedTuple):
 
 
 class LedgerState(NamedTuple):
-    """Everything the ledger remembers between two steps."""
+    """What the ledger carries from step to step."""
 
     loans: Any
     """The transform's state."""
     owed: Array
-    """(B,) what each environment owes, valued at its next step."""
+    """(B,) the debt of each environment, valued at its next step."""
     paid: Paid | tuple[()]
     pending: tuple[Array, ...] = ()
-    """NumPy's last payments, oldest first, which `paid` does not contain yet: adding them up one by one is slow."""
+    """NumPy's latest payments, oldest first, not yet in `paid`: adding them one by one is slow."""
 
 
 class Step(NamedTuple):
-    """What one step pays, and what the learner must see; all (B,), the last three None where `step` was given None."""
+    """What one step pays and what the learner must see, all (B,); in NumPy the flags are None if `step` got None."""
 
     shaped: Array
-    """F′_t, to be added to the task's reward."""
+    """F′_t, to add to the task's reward."""
     owed: Array
-    """The debt after the step, before a carried one is left to the bootstrapped value."""
+    """The debt after the step, before a carried debt is left to the bootstrapped value."""
     terminated: Array
-    """Ends past which the learner must not bootstrap: the debt is settled there."""
+    """Ends at which the debt is settled, so the learner must not bootstrap."""
     truncated: Array
-    """Ends past which it must: the debt is carried by the bootstrapped value."""
+    """Ends at which the debt is carried, so the learner must bootstrap."""
     residual: Array
-    """|Σγ^t F′_t| / Σγ^t |F′_t| of an episode that was settled at this step, 0 elsewhere."""
+    """|Σγ^t F′_t| / Σγ^t |F′_t| of an episode that settled at this step, 0 elsewhere."""
 
 
 def make(transform: RewardTransform, on_truncation: OnTruncation = "settle", trusted: bool = False) -> Ledger:
     """Return the ledger of a transform.
 
     `on_truncation="settle"` collects the debt at a time limit and reports it as a termination; "carry" leaves the debt
-    to the bootstrapped value. With `trusted`, `step` does not look at its arrays: the caller has validated them, and set
-    invalid rows to 0.
+    to the bootstrapped value. With `trusted`, `step` does not validate its arrays: the caller did, and set invalid rows
+    to 0.
 
     >>> import numpy as np, payback
     >>> ledger = make(payback.match_at_end(0.5))
@@ -113,7 +113,7 @@ class Ledger:
     _weights: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse what is no transform, and carrying a debt that never falls due."""
+        """Validate the arguments; the rest is derived from them."""
         refuse_unknown(self.transform, self.on_truncation)
         match = self.transform if isinstance(self.transform, Match) else None
         gamma = 1.0 if match is None else match.gamma
@@ -132,7 +132,7 @@ class Ledger:
         return self.on_truncation == "settle"
 
     def init(self, example: Array, loans: Any = None) -> LedgerState:
-        """Return the state before the first step, or that of a transform's state `loans` to go on from."""
+        """Return the state before the first step, or one that continues from the transform's state `loans`."""
         loans = self.transform.init(example) if loans is None else loans
         xp = namespace(example)
         nothing = xp.zeros_like(example, dtype=float_dtype(xp, example))
@@ -151,11 +151,11 @@ class Ledger:
         valid: Array | None = None,
         event: Array | None = None,
     ) -> tuple[LedgerState, Step]:
-        """Take one step of all environments; `state` is not changed, and NaN or overflow in NumPy or on a CPU raises.
+        """Step all environments and return the next state; NaN and overflow raise in NumPy and on a CPU.
 
-        `reward`: F_t, the intrinsic reward. `terminated`, `truncated`: how episodes ended; both None is the cheapest
-        way to say that none did, and then the step's are None, too. `valid`: False marks rows that are no transition:
-        they are paid 0 and change nothing. `event`: True marks the steps at which `match_when` repays.
+        `reward`: F_t, the intrinsic reward. `terminated`, `truncated`: how episodes ended, None if none did.
+        `valid`: False marks rows that are not a transition; they pay 0 and change nothing.
+        `event`: True marks steps at which `match_when` repays.
         """
         if not self.trusted:
             reward, terminated, truncated, valid, event = self._read(state, reward, terminated, truncated, valid, event)
@@ -187,7 +187,7 @@ class Ledger:
         return after, Step(shaped, owed, settled, carried, None if settled is None else residual)
 
     def reset(self, state: LedgerState, where: Array) -> tuple[LedgerState, Array]:
-        """Begin new episodes in the environments `where`; return the state and the debts that were dropped.
+        """Start new episodes in the environments `where`; return the state and the dropped debts.
 
         >>> import numpy as np, payback
         >>> ledger, no = make(payback.match_at_end(0.5)), np.array([False, False])
@@ -208,7 +208,7 @@ class Ledger:
     def _read(
         self, state: LedgerState, reward: Any, terminated: Any, truncated: Any, valid: Any, event: Any
     ) -> tuple[Array, Array, Array, Array | None, Array | None]:
-        """Return floats and booleans that fit the state, or say what is wrong with them."""
+        """Return floats and booleans that fit the state; raise if they do not."""
         fit, name = fit_of(self.transform, state.loans) or (state.owed, state.owed.shape), repr(self.transform)
         xp = namespace(reward, fit[0])
         reward = as_floats(xp, detached(reward), fit[0].dtype)
@@ -222,7 +222,7 @@ class Ledger:
         return reward, *read.values()  # type: ignore[return-value]
 
     def _ends(self, xp: Any, like: Array, terminated: Array | None, truncated: Array | None) -> tuple[Array, Array]:
-        """Return the ends that are settled, and those that are carried: never both."""
+        """Return the ends that are settled and those that are carried, never both."""
         if terminated is None or truncated is None:
             none = xp.zeros_like(like, dtype=xp.bool)
             terminated, truncated = none if terminated is None else terminated, none if truncated is None else truncated
@@ -235,11 +235,11 @@ class Ledger:
     def _add(
         self, xp: Any, state: LedgerState, shaped: Array, owed: Array, ends: Array | None, valid: Array | None
     ) -> tuple[Paid, Array]:
-        """Add what was paid, and return the residual of the episodes that are settled at this step.
+        """Add the payments, and return the residual of the episodes that settle at this step.
 
-        The payments imply a debt: it begins at 0, and D ← (D + F′_t)/γ. The law says that D is what is owed at every
-        step, and 0 after the last one. Every `_window` steps D is compared with what is owed and set to it, so that a
-        debt which is left open late in a long episode shows.
+        The payments imply a debt D, 0 at first, then D ← (D + F′_t)/γ. With a correct match D = owed at every step, and
+        D = 0 after the last. Every `_window` steps D is compared with `owed` and set to it, which also detects a debt
+        left open late in a long episode.
         """
         if valid is None:
             sums, steps = self._sum(xp, state.paid, (*state.pending, shaped))
@@ -273,7 +273,7 @@ class Ledger:
         return Paid(sums, paid.steps + n)
 
     def _compare(self, xp: Any, sums: Array, owed: Array) -> Array:
-        """Compare the debt that the payments imply with what is owed, and go on from what is owed."""
+        """Compare the implied debt with `owed`, and continue from `owed`."""
         debt, size, floor, worst = sums
         owed_size = abs(owed)
         worst = xp.maximum(worst, abs(debt - owed) / (size + owed_size))
@@ -288,17 +288,17 @@ def _stack(xp: Any, *rows: Array) -> Array:
 
 
 def _begin(xp: Any, sums: Array, where: Array) -> Array:
-    """Forget what was paid to the environments `where`."""
+    """Reset the sums of the environments `where`."""
     return xp.where(where, constant(xp, FRESH.reshape(4, *(1,) * where.ndim), sums), sums)
 
 
 def _nothing_paid(state: LedgerState, where: np.ndarray) -> bool:
-    """Whether NumPy's environments `where` have open episodes without a payment: there a payment of 0 is none."""
+    """Return whether the environments `where` have not been paid anything yet, so that a payment of 0 is no change."""
     return not state.pending and state.paid != () and not np.count_nonzero(state.paid.sums[0][where])  # type: ignore[union-attr]
 
 
 def _any(xp: Any, flags: Array) -> bool:
-    """Say whether a flag is set; True where values may not be looked at, so that both cases are computed."""
+    """Return whether a flag is set; True where values cannot be read, so that both cases are computed."""
     if xp is np:
         return any_of(flags)
     return is_jax_namespace(xp) or not can_look(xp, flags) or bool(xp.any(flags))

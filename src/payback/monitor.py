@@ -1,12 +1,12 @@
-"""Watching a ledger from Python: warnings, counts and the log, which the pure ledger cannot have.
+"""Warn, count and log what a ledger does, which the pure ledger cannot.
 
     monitor = Monitor(payback.ledger.make(payback.grm(0.99, delay=30)), learner_gamma=0.99, record="log")
     state = monitor.ledger.init(np.zeros(num_envs))
-    state, step = monitor.step(state, bonus, terminated, truncated)      as the ledger's, and looks at the result
-    state = monitor.reset(state, where)                                  warns of the first debt that is dropped
+    state, step = monitor.step(state, bonus, terminated, truncated)      the ledger's step, checked
+    state = monitor.reset(state, where)                                  warns of the first dropped debt
 
-This is the only mutable part of the shaping. A host that steps inside `jit`, or on an accelerator, calls the ledger
-itself and hands the residuals of a rollout to `Monitor.judge`.
+This is the only mutable part of the shaping. A host that steps inside `jit`, or on an accelerator, calls the ledger and
+passes the residuals of a rollout to `Monitor.judge`.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from payback.core.transform import Match, fit_of
 from payback.ledger import TOLERANCE, Ledger, LedgerState, Step
 
 ROUNDING = 1e-5
-"""How far the float32 reward that a learner reads may lie from what was paid, relatively."""
+"""Largest relative difference between the float32 reward that a learner reads and the one that was paid."""
 IDS_PER_WORKER = 1_000_000_000
-"""The environments of worker k have ids from k times this, so that no two workers' episodes have the same."""
+"""Worker k numbers its environments from k times this, so that no two workers share an id."""
 
 
 class Monitor:
     """Warn, count and log what a ledger does.
 
-    `bonus` is the intrinsic reward: its method `reset(where)`, if it has one, is called with the (B,) mask of the
-    environments whose episode ended or was reset. `learner_gamma` is compared with the transform's. `record` names the
-    folder of a log that `payback audit` reads, and `worker` numbers its writers where the host has several processes.
-    `pays` is the dtype in which the host pays: what it cannot hold is refused.
+    `bonus`: the intrinsic reward; `bonus.reset(where)`, if it exists, is called with the (B,) mask of environments
+    whose episode ended or was reset. `learner_gamma`: the learner's discount, compared with the transform's. `record`:
+    the folder of a log for `payback audit`. `worker`: the number of this process where several write to one log.
+    `pays`: the dtype of the host's rewards; a shaped reward that overflows it raises.
 
     >>> import payback
     >>> from payback.ledger import make
@@ -63,22 +63,22 @@ class Monitor:
     ):
         self.ledger = ledger
         self.confirmed = messages.is_confirmed(ledger.transform, learner_gamma)
-        """Whether the learner's γ is known to be the match's; if not, the first end warns."""
+        """Whether the learner's γ is known to equal the match's; if not, the first end warns."""
         if not isinstance(ledger.transform, Match):
             messages.warn_no_match()
         self.log = None if record is None else Log(record, ledger, worker)
         self.steps = 0
-        """Steps taken so far."""
+        """Steps so far."""
         self.drops = 0
-        """Episodes that were reset before they ended, with a debt."""
+        """Episodes that were reset in debt before they ended."""
         self.dropped: Any = 0.0
-        """What those episodes owed, summed per environment."""
+        """The debts of those episodes, summed per environment."""
         self.finished = 0
-        """Episodes that ended and were settled."""
+        """Episodes that ended and settled."""
         self.broken = 0
-        """Those whose shaped rewards do not cancel: `payback.ledger.TOLERANCE`."""
+        """Finished episodes whose shaped rewards do not cancel: residual above `payback.ledger.TOLERANCE`."""
         self.worst = 0.0
-        """The largest residual among the finished episodes."""
+        """The largest residual of the finished episodes."""
         self._residual = 0.0
         self._began: np.ndarray | int = 0
         self.pay_in(pays)
@@ -87,7 +87,7 @@ class Monitor:
         self._warned_limit = self._loaded = False
 
     def pay_in(self, dtype: Any) -> None:
-        """Refuse from now on what a reward of this dtype cannot hold."""
+        """Raise from now on if a shaped reward overflows this dtype."""
         self._pays, self._largest = np.dtype(dtype).name, float(np.finfo(dtype).max)
 
     def step(
@@ -99,7 +99,7 @@ class Monitor:
         valid: Array | None = None,
         event: Array | None = None,
     ) -> tuple[LedgerState, Step]:
-        """Take `Ledger.step`, and look at what it paid."""
+        """Take `Ledger.step` and check what it paid."""
         if self._loaded:
             self._loaded = False
             messages.warn_loans_go_on(to_numpy(state.owed))
@@ -115,7 +115,7 @@ class Monitor:
     def see(
         self, before: LedgerState, reward: Array, step: Step, truncated: Array | None, valid: Array | None = None
     ) -> None:
-        """Look at a step that the ledger took: `before` is the state before it, `truncated` the environment's word."""
+        """Check a step of the ledger; `before`: the state before it, `truncated`: as the environment reported."""
         self.steps += 1
         if self.log is not None:
             self.log.add(to_numpy(reward), before.loans, step, truncated, None if valid is None else to_numpy(valid))
@@ -128,33 +128,29 @@ class Monitor:
         if not (cuts or any_of(settled)):
             return
         ended = settled | carried if cuts else settled
-        self._end(ended, carried if cuts else None)
+        self._began = np.where(ended, self.steps, self._began)
+        if not self.confirmed:
+            self.confirmed = True
+            messages.warn_unconfirmed(self.ledger.transform)
+        if self.log is not None and cuts:
+            self.log.restart(carried)
+        if self._clear_bonus is not None:
+            self._clear_bonus(ended)
         if not self._warned_limit and self.ledger.settles and any_of(to_numpy(truncated) & ended):
             self.see_time_limit()
         if self._repays:
             self.judge(to_numpy(step.residual)[settled])
 
-    def _end(self, ended: np.ndarray, carried: np.ndarray | None) -> None:
-        """Take note of the ends, and tell the log and the bonus."""
-        self._began = np.where(ended, self.steps, self._began)
-        if not self.confirmed:
-            self.confirmed = True
-            messages.warn_unconfirmed(self.ledger.transform)
-        if self.log is not None and carried is not None:
-            self.log.restart(carried)
-        if self._clear_bonus is not None:
-            self._clear_bonus(ended)
-
     def see_time_limit(self) -> None:
-        """Warn once that settling truncated episodes makes the time limit part of the task."""
+        """Warn, the first time, that settling truncated episodes makes the time limit part of the task."""
         if not self._warned_limit:
             self._warned_limit = True
             messages.warn_time_limit()
 
     def judge(self, residual: Array) -> int:
-        """Count finished episodes by their residuals, any shape, and warn of the first that do not cancel.
+        """Count finished episodes by their residuals, of any shape; warn of the first that do not cancel.
 
-        Returns how many do not. What is not a number does not cancel.
+        Returns the number that do not. NaN does not cancel.
         """
         values: list[float] = to_numpy(residual).reshape(-1).tolist()
         if not values:
@@ -169,12 +165,12 @@ class Monitor:
         return broken
 
     def take_residual(self) -> float:
-        """Return the largest residual of the episodes that finished since it was taken last."""
+        """Return the largest residual of the episodes that finished since the last call."""
         residual, self._residual = self._residual, 0.0
         return residual
 
     def reset(self, state: LedgerState, where: Array | None = None) -> LedgerState:
-        """Begin new episodes in the environments `where`, or all; debts in mid-episode are dropped and counted."""
+        """Start new episodes in the environments `where`, or all; count the debts that this drops."""
         if where is None:
             xp = namespace(state.owed)
             where = xp.ones_like(state.owed, dtype=xp.bool)
@@ -183,7 +179,7 @@ class Monitor:
         return after
 
     def see_reset(self, dropped: np.ndarray, where: np.ndarray) -> None:
-        """Take note of a reset of the environments `where`, and of what they still owed."""
+        """Count the debts that a reset of the environments `where` dropped."""
         self._loaded = False
         if self.log is not None and np.count_nonzero(open_ := where & (self._began != self.steps)):
             self.log.restart(open_)
@@ -199,24 +195,24 @@ class Monitor:
     def load(self, path: str | os.PathLike[str], state: LedgerState) -> LedgerState:
         """Read a transform's state that `payback.save_state(path, state.loans)` wrote.
 
-        One of another number of environments gives what they share (F̄), and no loans.
+        From another number of environments, only what they share (F̄) is loaded.
         """
         try:
             loans = load_state(path, like=state.loans)
         except ValueError:
             loans = load_shared(path, self.ledger.init(state.owed).loans)
-        fit_of(self.ledger.transform, loans)  # read once here, because the raw steps trust it
+        fit_of(self.ledger.transform, loans)  # the raw steps do not validate it
         state = self.ledger.init(state.owed, loans)
         self._loaded = bool(np.count_nonzero(to_numpy(state.owed)))
         return state
 
     def close(self) -> None:
-        """Write what is left of the log to the disk."""
+        """Write the rest of the log to disk."""
         if self.log is not None:
             self.log.close()
 
     def refuse_too_large(self, shaped: Array) -> None:
-        """Refuse what the host's dtype cannot hold, also NaN; on an accelerator `judge` sees it later."""
+        """Raise on NaN and on what overflows the host's dtype; on an accelerator `judge` detects it later."""
         if not isinstance(shaped, np.ndarray):
             if str(getattr(shaped, "device", "")) != "cpu":
                 return
@@ -229,16 +225,15 @@ class Monitor:
 
 
 class Log:
-    """Hand each step to a `Recorder`, which is made at the first one, in the process that takes the steps.
+    """Write each step with a `Recorder`, which the process that steps opens at the first one.
 
-    What is in memory is written when the log is closed or garbage-collected, and when Python ends; `kill -9` costs the
-    last part. A worker process, or one of several that the host numbers (`worker`), writes to a folder of its own
-    inside the log's.
+    Closing or deleting the log, and the end of Python, write what is left in memory; `kill -9` loses it. Each worker
+    process writes to its own folder inside the log's.
     """
 
     def __init__(self, folder: str | Path, ledger: Ledger, worker: int = 0):
         if not isinstance(ledger.transform, Match):
-            raise ValueError("record= needs a transform that repays: only loans and repayments can be audited")
+            raise ValueError("record= needs a transform that repays, or there is nothing to audit; add a match")
         self._folder, self._worker, self._gamma = Path(folder), worker, ledger.transform.gamma
         self._settles = ledger.settles
         self._recorder: Recorder | None = None
@@ -246,7 +241,7 @@ class Log:
     def add(
         self, reward: np.ndarray, before: Any, step: Step, truncated: Array | None, valid: np.ndarray | None
     ) -> None:
-        """Record one step; `before` is the transform's state before it, `truncated` the environment's word."""
+        """Record one step; `before`: the transform's state before it, `truncated`: as the environment reported."""
         none = np.zeros(len(reward), dtype=bool)
         settled = none if step.terminated is None else to_numpy(step.terminated)
         cut = none if truncated is None or not self._settles else settled & to_numpy(truncated)
@@ -263,12 +258,12 @@ class Log:
         return {**vars(self), "_recorder": None}  # a copy opens the log anew
 
     def restart(self, where: np.ndarray) -> None:
-        """Leave the open episodes of the environments `where` unfinished: they were reset, or their debt carried."""
+        """Leave the episodes of the environments `where` unfinished, because of a reset or a carried debt."""
         if self._recorder is not None:
             self._recorder.restart(where)
 
     def flush(self) -> None:
-        """Write what is in memory, and go on."""
+        """Write what is in memory, and continue."""
         if self._recorder is not None:
             self._recorder.flush()
 
@@ -288,13 +283,13 @@ class Log:
 
 
 def _close(recorder: Recorder) -> None:
-    """Write what is left when Python ends, unless the folder was removed in the meantime."""
+    """Write what is left when Python ends, unless somebody removed the folder."""
     if recorder.folder.exists():
         recorder.close()
 
 
 def _lent(reward: np.ndarray, before: Any) -> np.ndarray | None:
-    """Return F − F̄ where the transform is a `center` and a match, None where F itself is lent or it is not known."""
+    """Return F − F̄ for a chain of `center` and a match; None where F itself is lent, or it is unknown what is."""
     first = before[0] if is_tuple(before) and len(before) == 2 else None
     return reward - float(first.mean) if isinstance(first, CenterState) else None
 
@@ -311,7 +306,7 @@ def changed(given: np.ndarray, extrinsic: np.ndarray, shaped: np.ndarray) -> int
 
 
 def to_numpy(x: Any) -> np.ndarray:
-    """Return an array of any library as NumPy's, from whatever device it is on."""
+    """Return an array of any library and device as NumPy's."""
     if type(x) is np.ndarray:
         return x
     return x.detach().cpu().numpy() if hasattr(x, "detach") else np.asarray(x)

@@ -23,15 +23,11 @@ __all__ = [
     "advise",
     "check_boundary",
     "check_matching",
-    "look_ahead",
     "look_back",
     "match_episode",
     "potential_of",
     "reward_of",
-    "shape_by_action_frequency",
-    "shape_by_belief",
     "shape_by_potential",
-    "shape_dynamic",
     "shape_episodic",
 ]
 
@@ -330,8 +326,10 @@ def shape_episodic(phi: Array, phi_next: Array, done: Array, gamma: float) -> Ar
 
         F = γΦ(s') − Φ(s),   Φ(s_N) = 0                                          (grzes_potential)
 
-    Preserves the optimal policies of episodic problems, for any end. Φ may also depend on time (Devlin & Kudenko 2012:
-    `phi` at t, `phi_next` at t + 1), on the belief (Eck 2016) or on the history: on anything that is fixed before a_t.
+    Preserves the optimal policies of episodic problems, for any end, if Φ is fixed before a_t. It may depend on time if
+    each Φ is read at its own (Devlin & Kudenko 2012), on the belief (Eck et al. 2016), on the actions so far (Goyal et
+    al. 2019). A Φ(s, a) that looks ahead preserves them only if it is added back where actions are chosen,
+    argmax_a Q(s,a) + Φ(s,a) (Wiewiora, Cottrell & Elkan 2003); its F is known one step later, with a'.
 
     >>> import numpy as np
     >>> shape_episodic(np.array([1.0, 1.0]), np.array([4.0, 4.0]), np.array([False, True]), 0.5)
@@ -339,35 +337,6 @@ def shape_episodic(phi: Array, phi_next: Array, done: Array, gamma: float) -> Ar
     """
     xp = namespace(phi, phi_next, done)
     return gamma * xp.where(done, 0.0, phi_next) - phi
-
-
-def shape_dynamic(phi_t: Array, phi_next_t1: Array, done: Array, gamma: float) -> Array:
-    """Add the difference of a potential that changes in time, each at its own time (Devlin & Kudenko 2012).
-
-        F = γΦ(s', t') − Φ(s, t),   Φ(s_N, N) = 0                                (devlin_potential)
-
-    Preserves the optimal policies if each is read at its own time, but not if both are read at time t.
-
-    >>> import numpy as np
-    >>> shape_dynamic(np.array([1.0]), np.array([4.0]), np.array([False]), 0.5)
-    array([1.])
-    """
-    return shape_episodic(phi_t, phi_next_t1, done, gamma)
-
-
-def look_ahead(phi: Array, phi_next: Array, done: Array, gamma: float) -> Array:
-    """Add the difference of a potential of state and action, looking ahead (Wiewiora, Cottrell & Elkan 2003).
-
-        F = γΦ(s', a') − Φ(s, a)                                                 (wewiora_potential)
-
-    Preserves the optimal policies only if Φ is added back where actions are chosen: argmax_a Q(s,a) + Φ(s,a). A step's
-    shaping is known one step later, with a'.
-
-    >>> import numpy as np
-    >>> look_ahead(np.array([1.0]), np.array([4.0]), np.array([True]), 0.5)
-    array([-1.])
-    """
-    return shape_episodic(phi, phi_next, done, gamma)
 
 
 def look_back(phi: Array, phi_before: Array, first: Array, gamma: float) -> Array:
@@ -391,8 +360,8 @@ def advise(phi: Array, phi_next: Array, advice: Array, done: Array, gamma: float
 
         Φ(s,a) ← Φ(s,a) + β(−R† + γΦ(s',a') − Φ(s,a))                            (harutyanyun_potential)
 
-    The shaping is then `look_ahead` with Φ_t for (s, a) and the newer Φ_{t+1} for (s', a'). At Φ's fixed point it pays
-    R† itself in expectation, so the optimal policies change as with the raw reward (Behboudian et al. 2022).
+    The shaping is then `shape_episodic` with Φ_t for (s, a) and the newer Φ_{t+1} for (s', a'). At Φ's fixed point it
+    pays R† itself in expectation, so the optimal policies change as with the raw reward (Behboudian et al. 2022).
 
     >>> import numpy as np
     >>> advise(np.array([0.0]), np.array([2.0]), np.array([3.0]), np.array([False]), gamma=0.5, rate=0.1)
@@ -400,41 +369,3 @@ def advise(phi: Array, phi_next: Array, advice: Array, done: Array, gamma: float
     """
     xp = namespace(phi, phi_next, advice, done)
     return phi + rate * (-advice + gamma * xp.where(done, 0.0, phi_next) - phi)
-
-
-def shape_by_belief(values: Array, belief: Array, belief_next: Array, done: Array, gamma: float) -> Array:
-    """Add the difference of a potential of the belief (Eck et al. 2016), here Φ(b) = Σ_s b(s) v(s).
-
-        F = γΦ(b') − Φ(b),   Φ(b_N) = 0                                          (belief_potential)
-
-    Preserves the optimal policies of a POMDP, because the belief is fixed before the action.
-
-    >>> import numpy as np
-    >>> sure, unsure = np.array([[0.0, 1.0]]), np.array([[0.5, 0.5]])
-    >>> shape_by_belief(np.array([0.0, 2.0]), unsure, sure, np.array([False]), gamma=0.5)
-    array([0.])
-    """
-    xp = namespace(values, belief, belief_next)
-    phi, phi_next = xp.sum(belief * values, axis=-1), xp.sum(belief_next * values, axis=-1)
-    return shape_episodic(phi, phi_next, done, gamma)
-
-
-def shape_by_action_frequency(values: Array, counts: Array, counts_next: Array, done: Array, gamma: float) -> Array:
-    """Add the difference of a potential of the actions taken so far (Goyal et al. 2019), here linear in their shares.
-
-        F = γΦ(f') − Φ(f),   f = counts / Σ counts,   Φ(f_N) = 0
-
-    The action-frequency vector is part of the history, so this preserves the optimal policies if Φ is 0 at the end.
-
-    >>> import numpy as np
-    >>> none, one = np.array([[0.0, 0.0]]), np.array([[0.0, 1.0]])
-    >>> shape_by_action_frequency(np.array([5.0, 4.0]), none, one, np.array([False]), gamma=0.5)
-    array([2.])
-    """
-    xp = namespace(values, counts, counts_next)
-
-    def phi(c: Array) -> Array:
-        total = xp.sum(c, axis=-1)
-        return xp.sum(c * values, axis=-1) / xp.where(total == 0, 1.0, total)
-
-    return shape_episodic(phi(counts), phi(counts_next), done, gamma)

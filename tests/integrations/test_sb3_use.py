@@ -156,7 +156,7 @@ def test_the_logger_gets_the_shapings_figures(walks, tmp_path):
 def test_training_twice_in_a_row(walks, tmp_path):
     env = shaped(walks(), record=tmp_path / "log")
     model, check = ppo(env), CheckShaping()
-    with pytest.warns(ShapingWarning, match=r"mid-episode.*A second learn\(\) of SB3 also resets") as said:
+    with pytest.warns(ShapingWarning, match=r"mid-episode.*a second learn\(\) of SB3 also resets") as said:
         _ = [model.learn(32, callback=check) for _ in range(3)]
     assert len([w for w in said if "mid-episode" in str(w.message)]) == 1
     assert 0 < env.monitor.drops <= 4

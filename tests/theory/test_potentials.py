@@ -34,17 +34,13 @@ def test_dpba_at_its_fixed_point_pays_the_advice() -> None:
     advice, phi = RNG.normal(size=6), np.zeros(7)
     for _ in range(2000):
         phi[:6] = potential.advise(phi[:6], phi[1:], advice, LAST, GAMMA, rate=0.5)
-    np.testing.assert_allclose(potential.look_ahead(phi[:6], phi[1:], LAST, GAMMA), advice, atol=1e-9)
+    np.testing.assert_allclose(potential.shape_episodic(phi[:6], phi[1:], LAST, GAMMA), advice, atol=1e-9)
 
 
-def test_belief_and_action_frequency() -> None:
+def test_a_potential_may_be_of_the_belief() -> None:
     b = RNG.dirichlet([1, 1, 1], size=7)
-    v = np.array([1.0, -2.0, 3.0])
-    assert total(potential.shape_by_belief(v, b[:-1], b[1:], LAST, GAMMA)) == pytest.approx(-(b[0] @ v))
-    counts = np.cumsum(np.eye(3)[RNG.integers(0, 3, 7)], axis=0) - np.eye(3)[0]
-    F = potential.shape_by_action_frequency(v, counts[:-1], counts[1:], LAST, GAMMA)
-    assert F.shape == (6,)
-    assert np.isfinite(F).all()
+    phi = b @ np.array([1.0, -2.0, 3.0])
+    assert total(potential.shape_episodic(phi[:-1], phi[1:], LAST, GAMMA)) == pytest.approx(-phi[0])
 
 
 def test_adops_masks_terminal_values_and_keeps_the_order() -> None:

@@ -133,7 +133,7 @@ def sum_of(x: np.ndarray) -> float:
 
 
 def any_of(flags: np.ndarray) -> bool:
-    """Return whether a flag of a NumPy array is set: `np.count_nonzero` is a Python function, which takes twice as long.
+    """Return whether a flag of a NumPy array is set; takes half of the time of `np.count_nonzero` for few flags.
 
     >>> any_of(np.array([False, True])), any_of(np.zeros(100, dtype=bool))
     (True, False)

@@ -1,17 +1,14 @@
-"""Matchings: when each loan is repaid. This is the code that the guarantee rests on; `grm` and `pbim` build on it.
+"""Matchings: when each loan is repaid. The guarantee rests on this code; `grm` and `pbim` build on it.
 
-A reward F_i is paid out at step i and taken back later in the same episode, with interest 1/γ per step:
+A reward F_i is paid at step i and taken back later in the same episode, with interest 1/γ per step:
 
     F'_t = F_t − Σ_{i≤t} γ^(i−t) F_i m(t,i)                                          (drawer)
 
-Each function here is one choice of m that repays every loan exactly once (Condition1), never before it is
-lent (Condition2), and that does not depend on when the episode will end. At an episode's last step all that
-is still owed falls due; the last reward itself is lent and repaid at once. So in every finished episode
+Each function is one choice of m that repays every loan exactly once (Condition1), never before it is lent (Condition2),
+and does not depend on when the episode will end. The last step repays the whole debt, and its own reward at once. So in
+every finished episode
 
     Σ_t γ^t F'_t = 0.
-
-The loans of a whole window are kept and summed anew at each step: the recursion debt ← debt/γ + F − due
-has the same value on paper, but its rounding error grows as γ⁻ᵗ.
 """
 
 from __future__ import annotations
@@ -39,15 +36,10 @@ def match_at_end(gamma: float) -> Match:
     The settlement grows as γ⁻ᴺ. `init` warns where episodes of a plausible length would overflow the dtype, and eager
     NumPy and Torch raise when it happens.
 
-    >>> import numpy as np
-    >>> match = match_at_end(0.5)
-    >>> state = match.init(np.zeros(1))
-    >>> for reward, done in [(1.0, False), (2.0, False), (9.0, True)]:
-    ...     state, shaped = match.update(state, np.array([reward]), np.array([done]))
-    ...     print(shaped)
-    [1.]
-    [2.]
-    [-8.]
+    >>> import numpy as np, payback
+    >>> match, F, done = match_at_end(0.5), np.array([[1.0, 2.0, 9.0]]).T, np.array([[0, 0, 1]]).T
+    >>> payback.shape_rollout(match, match.init(F[0]), F, done)[1].ravel()
+    array([ 1.,  2., -8.])
     """
     return _AtEnd(read_gamma(gamma))
 
@@ -60,15 +52,10 @@ def match_when(gamma: float) -> Match:
     The flagged step's own reward is a new loan. The flag must be known at its step (the agent picked up a key, opened a
     door) and must not look ahead.
 
-    >>> import numpy as np
-    >>> match = match_when(0.5)
-    >>> state = match.init(np.zeros(1))
-    >>> for reward, done, event in [(1.0, False, False), (3.0, False, True), (9.0, True, False)]:
-    ...     state, shaped = match.update(state, np.array([reward]), np.array([done]), settle=np.array([event]))
-    ...     print(shaped)
-    [1.]
-    [1.]
-    [-6.]
+    >>> import numpy as np, payback
+    >>> match, F, done = match_when(0.5), np.array([[1.0, 3.0, 9.0]]).T, np.array([[0, 0, 1]]).T
+    >>> payback.shape_rollout(match, match.init(F[0]), F, done, settle=np.array([[0, 1, 0]]).T)[1].ravel()
+    array([ 1.,  1., -6.])
     """
     return _When(read_gamma(gamma))
 
@@ -82,15 +69,10 @@ def match_after(gamma: float, delay: int) -> Match:
     Departs from the paper as printed: the last step's case comes first and its sum stops at the episode's start, so
     that short episodes (N ≤ D) are right. D = 0 pays nothing; D ≥ N−1 is `match_at_end`.
 
-    >>> import numpy as np
-    >>> match = match_after(0.5, delay=1)
-    >>> state = match.init(np.zeros(1))
-    >>> for reward, done in [(1.0, False), (3.0, False), (9.0, True)]:
-    ...     state, shaped = match.update(state, np.array([reward]), np.array([done]))
-    ...     print(shaped)
-    [1.]
-    [1.]
-    [-6.]
+    >>> import numpy as np, payback
+    >>> match, F, done = match_after(0.5, delay=1), np.array([[1.0, 3.0, 9.0]]).T, np.array([[0, 0, 1]]).T
+    >>> payback.shape_rollout(match, match.init(F[0]), F, done)[1].ravel()
+    array([ 1.,  1., -6.])
     """
     delay = read_count("delay", delay, least=0)
     gamma = read_gamma(gamma)
@@ -105,17 +87,10 @@ def match_evenly(gamma: float, window: int) -> Match:
 
     `match_evenly(gamma, 1)` is `match_after(gamma, 1)`.
 
-    >>> import numpy as np
-    >>> match = match_evenly(1.0, window=2)
-    >>> state = match.init(np.zeros(1))
-    >>> for reward, done in [(4.0, False), (0.0, False), (0.0, False), (6.0, False), (0.0, True)]:
-    ...     state, shaped = match.update(state, np.array([reward]), np.array([done]))
-    ...     print(shaped)
-    [4.]
-    [-2.]
-    [-2.]
-    [6.]
-    [-6.]
+    >>> import numpy as np, payback
+    >>> match, F, done = match_evenly(1.0, 2), np.array([[4.0, 0.0, 0.0, 6.0, 0.0]]).T, np.array([[0, 0, 0, 0, 1]]).T
+    >>> payback.shape_rollout(match, match.init(F[0]), F, done)[1].ravel()
+    array([ 4., -2., -2.,  6., -6.])
     """
     window = read_count("window", window, least=1)
     gamma = read_gamma(gamma)
@@ -131,17 +106,10 @@ def match_from_ages(gamma: float, shares: Sequence[float] | np.ndarray) -> Match
     The shares must add up to 1, so that a loan is repaid in full as soon as the last age is reached. `match_after` and
     `match_evenly` are two choices of them.
 
-    >>> import numpy as np
-    >>> match = match_from_ages(1.0, [0.75, 0.25])
-    >>> state = match.init(np.zeros(1))
-    >>> for reward, done in [(4.0, False), (0.0, False), (0.0, False), (8.0, False), (0.0, True)]:
-    ...     state, shaped = match.update(state, np.array([reward]), np.array([done]))
-    ...     print(shaped)
-    [4.]
-    [-3.]
-    [-1.]
-    [8.]
-    [-8.]
+    >>> import numpy as np, payback
+    >>> match, F, done = match_from_ages(1.0, [0.75, 0.25]), np.array([[4.0, 0.0, 0.0, 8.0, 0.0]]).T, np.array([[0, 0, 0, 0, 1]]).T
+    >>> payback.shape_rollout(match, match.init(F[0]), F, done)[1].ravel()
+    array([ 4., -3., -1.,  8., -8.])
     """
     gamma, parts = read_gamma(gamma), np.asarray(shares, dtype=np.float64)
     if parts.ndim != 1 or not len(parts) or not np.isfinite(parts).all():
@@ -163,16 +131,10 @@ def match_geometric(gamma: float, rate: float) -> Match:
     Needs one number per environment. Stable while λ < γ; beyond, the debt grows as (λ/γ)^t.
     `match_geometric(gamma, 0)` is `match_after(gamma, 1)`.
 
-    >>> import numpy as np
-    >>> match = match_geometric(1.0, rate=0.5)
-    >>> state = match.init(np.zeros(1))
-    >>> for reward, done in [(8.0, False), (0.0, False), (0.0, False), (0.0, True)]:
-    ...     state, shaped = match.update(state, np.array([reward]), np.array([done]))
-    ...     print(shaped)
-    [8.]
-    [-4.]
-    [-2.]
-    [-2.]
+    >>> import numpy as np, payback
+    >>> match, F, done = match_geometric(1.0, 0.5), np.array([[8.0, 0.0, 0.0, 0.0]]).T, np.array([[0, 0, 0, 1]]).T
+    >>> payback.shape_rollout(match, match.init(F[0]), F, done)[1].ravel()
+    array([ 8., -4., -2., -2.])
     """
     gamma = read_gamma(gamma)
     if not isinstance(rate, (int, float, np.floating)) or isinstance(rate, bool) or not 0 <= rate < 1:
@@ -198,15 +160,10 @@ def pbim(gamma: float, *, center: bool | RewardTransform = True) -> Match:
 
     `center=False` is the raw form (naive_conversion). `center` may also be a transform, such as `center(horizon)`.
 
-    >>> import numpy as np
-    >>> shaping = pbim(0.5, center=False)
-    >>> state = shaping.init(np.zeros(1))
-    >>> for reward, done in [(1.0, False), (2.0, False), (9.0, True)]:
-    ...     state, shaped = shaping.update(state, np.array([reward]), np.array([done]))
-    ...     print(shaped)
-    [1.]
-    [2.]
-    [-8.]
+    >>> import numpy as np, payback
+    >>> match, F, done = pbim(0.5, center=False), np.array([[1.0, 2.0, 9.0]]).T, np.array([[0, 0, 1]]).T
+    >>> payback.shape_rollout(match, match.init(F[0]), F, done)[1].ravel()
+    array([ 1.,  2., -8.])
     """
     match = match_at_end(gamma)
     return _centered(center, match, f"pbim(gamma={match.gamma!r}")
@@ -219,15 +176,10 @@ def grm(gamma: float, delay: int, *, center: bool | RewardTransform = True) -> M
 
     The paper gives no equation for the centred form; this one repays what was actually paid.
 
-    >>> import numpy as np
-    >>> shaping = grm(0.5, delay=1, center=False)
-    >>> state = shaping.init(np.zeros(1))
-    >>> for reward, done in [(1.0, False), (3.0, False), (9.0, True)]:
-    ...     state, shaped = shaping.update(state, np.array([reward]), np.array([done]))
-    ...     print(shaped)
-    [1.]
-    [1.]
-    [-6.]
+    >>> import numpy as np, payback
+    >>> match, F, done = grm(0.5, delay=1, center=False), np.array([[1.0, 3.0, 9.0]]).T, np.array([[0, 0, 1]]).T
+    >>> payback.shape_rollout(match, match.init(F[0]), F, done)[1].ravel()
+    array([ 1.,  1., -6.])
     """
     match = match_after(gamma, delay)  # validates γ and the delay
     return _centered(center, match, f"grm(gamma={match.gamma!r}, delay={int(delay)}")
