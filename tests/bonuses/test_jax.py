@@ -1,5 +1,7 @@
 """The pure bonuses for JAX: equal to the NumPy and Torch ones, under jit, scan and vmap."""
 
+from functools import cache, partial
+
 import gymnasium as gym
 import jax
 import jax.numpy as jnp
@@ -17,29 +19,49 @@ from .cases import NETWORKS, SMALL
 from .streams import play, transitions
 
 ROLLOUT = transitions(T=20, B=3)
-SIZES = {"width": 16, "latent": 8, "learn_every": 3, "warmup": 12}
+SIZES = {"width": 16, "latent": 8, "learn_every": 3, "warmup": 12, "clip": 1.5}
+SAME = {"alpha": 1.0, "share": 1.0, "batch_size": 9}
+"""Learn from all that was seen in one batch, so that Torch and JAX draw the same rows."""
 PURE = {
-    "RND": lambda **options: rnd(**SIZES | options),
-    "ICM": lambda **options: icm(3, **SIZES | options),
-    "RIDE": lambda **options: ride(3, **SIZES | options),
-    "NovelD": lambda **options: noveld(**SIZES | options),
-    "E3B": lambda **options: e3b(3, **SIZES | options),
-    "count": lambda: count(4, cell=lambda obs: obs.argmax(-1)),
-    "episodic_count": lambda: episodic_count(4, cell=lambda obs: obs.argmax(-1)),
-    "episodic_count, hashed": lambda: episodic_count(cell=lambda obs: obs.argmax(-1)),
-    "episodic RND": lambda: episodic(PURE["RND"]()),
+    "RND": lambda **options: rnd(**SIZES | SAME | options),
+    "ICM": lambda **options: icm(3, **SIZES | SAME | options),
+    "RIDE": lambda **options: ride(3, **SIZES | SAME | options),
+    "NovelD": lambda **options: noveld(**SIZES | SAME | options),
+    "E3B": lambda **options: e3b(3, **SIZES | SAME | options),
+    "count": lambda: count(4, cell=places),
+    "episodic_count": lambda: episodic_count(4, cell=places),
+    "episodic_count, hashed": lambda: episodic_count(cell=places),
+    "episodic RND": lambda: episodic(rnd(**SIZES, share=0.5, batch_size=3)),
 }
+quick = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+"""These programs run for milliseconds and would be optimised for seconds."""
+
+
+def places(obs):
+    return obs.argmax(-1)
 
 
 def scanned(bonus, state, rollout, valid=None):
-    """All rewards of a rollout, (T, B), in one scan."""
-    columns = [jnp.asarray(rollout[key]) for key in ("obs", "action", "next_obs", "done")]
-    columns += [] if valid is None else [valid]
-    return jax.lax.scan(lambda state, row: bonus.update(state, *row), state, columns)
+    """The state after a rollout, and all its rewards, (T, B)."""
+    return quick(bonus.of_rollout)(state, *columns(rollout), valid)
+
+
+def columns(rollout):
+    return [jnp.asarray(rollout[key]) for key in ("obs", "action", "next_obs", "done")]
 
 
 def fresh(bonus, rollout, seed=0):
     return bonus.init(jax.random.key(seed), jnp.asarray(rollout["obs"][0]))
+
+
+@cache
+def compiled(name):
+    """A bonus, its first state, and its `of_rollout`, compiled once for all tests, with `valid` (T, B)."""
+    bonus = SIDES[name][1](**SAME) if name in SIDES else PURE[name]()
+    return bonus, fresh(bonus, ROLLOUT), quick(bonus.of_rollout)
+
+
+EVERY = jnp.ones(ROLLOUT["done"].shape, bool)
 
 
 def weights_of(name, networks):
@@ -54,7 +76,6 @@ def weights_of(name, networks):
     return (), {part: layers(networks[part]) for part in ("encoder", "model", "inverse") if part in networks}
 
 
-SAME = {"alpha": 1.0, "share": 1.0, "batch_size": 9, "clip": 1.5}
 SIDES = {
     **{name: (NETWORKS[name], PURE[name]) for name in ("RND", "ICM", "RIDE", "NovelD", "E3B")},
     "ICM, continuous": (
@@ -67,7 +88,7 @@ SIDES = {
 @pytest.mark.parametrize("name", SIDES)
 def test_torch_and_jax_pay_the_same_from_the_same_weights(name):
     """Through statistics, ends of episodes and six trainings on all that was seen, with invalid rows."""
-    torch_bonus, pure = (make(**SAME) for make in SIDES[name])
+    torch_bonus, (_, state, run) = SIDES[name][0](**SAME, clip=1.5), compiled(name)
     rng = np.random.default_rng(1)
     valid = rng.random(ROLLOUT["done"].shape) < 0.8
     rollout = {**ROLLOUT, "action": rng.normal(size=(20, 3, 2))} if "continuous" in name else ROLLOUT
@@ -79,8 +100,7 @@ def test_torch_and_jax_pay_the_same_from_the_same_weights(name):
     ):
         expected.append(torch_bonus(*row, {"valid": counted}))
         torch_bonus.reset(done & counted)
-    state = fresh(pure, rollout)._replace(fixed=fixed, trained=trained)
-    state, paid = scanned(pure, state, rollout, jnp.asarray(valid))
+    state, paid = run(state._replace(fixed=fixed, trained=trained), *columns(rollout), jnp.asarray(valid))
     assert paid.std() > 0.1
     np.testing.assert_allclose(paid, expected, rtol=2e-3, atol=1e-5)
     learned = jax.tree.leaves(weights_of(name, torch_bonus.networks)[1])
@@ -93,9 +113,9 @@ def test_torch_and_jax_pay_the_same_from_the_same_weights(name):
     [
         (PURE["count"], Count),
         (PURE["episodic_count"], EpisodicCount),
-        (lambda: count(4, root=False, cell=lambda obs: obs.argmax(-1)), lambda: Count(root=False)),
-        (lambda: count(4, cell=lambda obs: obs.argmax(-1), normalise=False), lambda: Count(normalise=False)),
-        (lambda: episodic_count(4, root=True, cell=lambda obs: obs.argmax(-1)), lambda: EpisodicCount(root=True)),
+        (lambda: count(4, root=False, cell=places), lambda: Count(root=False)),
+        (lambda: count(4, cell=places, normalise=False), lambda: Count(normalise=False)),
+        (lambda: episodic_count(4, root=True, cell=places), lambda: EpisodicCount(root=True)),
         (lambda: episodic_count(), EpisodicCount),
     ],
     ids=["count", "episodic_count", "count, α/n", "count as it is", "episodic_count, α/√n", "episodic_count, hashed"],
@@ -108,10 +128,10 @@ def test_counts_are_those_of_numpy(pure, plain):
 
 @pytest.mark.parametrize("name", PURE)
 def test_booleans_are_read_as_zeros_and_ones(name):
-    bonus = PURE[name]()
+    bonus, state, run = compiled(name)
     flags = {key: ROLLOUT[key].astype(bool) for key in ("obs", "next_obs")}
-    _, expected = scanned(bonus, fresh(bonus, ROLLOUT), ROLLOUT)
-    _, paid = scanned(bonus, fresh(bonus, {**ROLLOUT, **flags}), {**ROLLOUT, **flags})
+    _, expected = run(state, *columns(ROLLOUT), EVERY)
+    _, paid = scanned(bonus, fresh(bonus, {**ROLLOUT, **flags}), {**ROLLOUT, **flags}, EVERY)
     np.testing.assert_allclose(paid, expected, rtol=1e-5)
 
 
@@ -147,22 +167,16 @@ def test_a_cell_outside_counts_as_the_nearest(make, outside, nearest):
 
 @pytest.mark.parametrize("name", PURE)
 def test_no_reward_depends_on_what_comes_later(name):
-    bonus = PURE[name]()
-    state = fresh(bonus, ROLLOUT)
-    run = jax.jit(lambda rollout: scanned(bonus, state, rollout)[1])
-    check_causal(lambda rollout: np.asarray(run(rollout)), ROLLOUT)
+    _, state, run = compiled(name)
+    check_causal(lambda rollout: np.asarray(run(state, *columns(rollout), EVERY)[1]), ROLLOUT)
 
 
 @pytest.mark.parametrize("name", PURE)
 def test_invalid_rows_are_paid_nothing_and_change_nothing(name):
-    bonus = PURE[name]()
-    state = fresh(bonus, ROLLOUT)
-    row = [jnp.asarray(ROLLOUT[key][0]) for key in ("obs", "action", "next_obs", "done")]
-    update = jax.jit(bonus.update)
-    for t in range(2):
-        state, _ = update(state, *(jnp.asarray(ROLLOUT[key][t]) for key in ("obs", "action", "next_obs", "done")))
-    never = jnp.zeros(3, bool)
-    after, F = update(state, jnp.full_like(row[0], jnp.nan), row[1], jnp.full_like(row[2], jnp.nan), ~never, never)
+    _, state, run = compiled(name)
+    state, _ = run(state, *columns(ROLLOUT), EVERY)
+    obs, action, next_obs, done = columns(ROLLOUT)
+    after, F = run(state, obs * jnp.nan, action, next_obs * jnp.nan, done | True, ~EVERY)
     np.testing.assert_array_equal(F, 0)
     if name in SIDES:  # a kept row that is not valid is overwritten by the next call
         after = after._replace(kept=state.kept)
@@ -174,29 +188,30 @@ def test_invalid_rows_are_paid_nothing_and_change_nothing(name):
 
 @pytest.mark.parametrize("name", ["RND", "episodic_count", "episodic RND", "E3B"])
 def test_seeds_may_be_mapped_over(name):
-    bonus, keys = PURE[name](), jax.random.split(jax.random.key(0), 2)
-    states = jax.vmap(lambda key: bonus.init(key, jnp.asarray(ROLLOUT["obs"][0])))(keys)
-    _, paid = jax.vmap(lambda state: scanned(bonus, state, ROLLOUT))(states)
-    _, alone = scanned(bonus, bonus.init(keys[1], jnp.asarray(ROLLOUT["obs"][0])), ROLLOUT)
-    np.testing.assert_allclose(paid[1], alone, rtol=1e-3, atol=1e-5)
+    bonus, _, run = compiled(name)
+    keys, rows = jax.random.split(jax.random.key(0), 2), (*columns(ROLLOUT), EVERY)
+    states = [bonus.init(key, rows[0][0]) for key in keys]
+    both = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+    _, paid = quick(jax.vmap(lambda state: bonus.of_rollout(state, *rows)))(both)
+    np.testing.assert_allclose(paid[1], run(states[1], *rows)[1], rtol=1e-3, atol=1e-5)
 
 
 def test_learn_takes_one_step_on_the_callers_rows():
     bonus = PURE["ICM"](learn_every=0)
-    state = fresh(bonus, ROLLOUT)
+    state, learn = fresh(bonus, ROLLOUT), quick(bonus.learn)
     rows = [jnp.asarray(ROLLOUT[key].reshape(60, *ROLLOUT[key].shape[2:])) for key in ("obs", "action", "next_obs")]
-    state, first = bonus.learn(state, *rows)
-    learn = jax.jit(bonus.learn)
-    for _ in range(50):
-        state, last = learn(state, *rows)
-    assert last < first
+    losses = []
+    for _ in range(51):
+        state, loss = learn(state, *rows)
+        losses.append(float(loss))
+    assert losses[-1] < losses[0]
     assert int(state.optimiser.step) == 51
 
 
 @pytest.mark.parametrize("make", [icm, ride, e3b])
 def test_missing_actions_are_refused(make):
     bonus, obs = make(actions=2, width=4, latent=4), jnp.eye(3)
-    state = bonus.init(jax.random.key(0), obs)
+    state = jax.eval_shape(bonus.init, jax.random.key(0), obs)
     with pytest.raises(ValueError, match="needs the action"):
         bonus.update(state, obs, None, obs, jnp.zeros(3, bool))
     with pytest.raises(ValueError, match="needs the action"):
@@ -245,17 +260,18 @@ def test_hashed_visits_are_those_of_a_dictionary(dtype):
     np.testing.assert_allclose(paid, expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("root", [False, True])
-def test_episodic_divides_by_the_visits_of_this_episode(root):
-    rollout, valid = views()
-    bonus, alone = episodic(PURE["RND"](), root=root), PURE["RND"]()
-    n = 1 / scanned(episodic_count(alpha=1.0), fresh(episodic_count(), rollout), rollout, jnp.asarray(valid))[1]
-    _, paid = scanned(bonus, fresh(bonus, rollout), rollout, jnp.asarray(valid))
-    _, undivided = scanned(alone, fresh(alone, rollout), rollout, jnp.asarray(valid))
-    assert n[valid].max() > 3
-    expected = undivided / (n**0.5 if root else n)
-    np.testing.assert_allclose(paid[valid], expected[valid], rtol=1e-5)
-    np.testing.assert_array_equal(paid[~valid], 0)
+def test_episodic_divides_by_the_visits_of_this_episode():
+    rollout, valid = views(T=200)
+    alone = rnd(**SIZES | {"learn_every": 0})
+    counts, bonus, rooted = episodic_count(alpha=1.0), episodic(alone), episodic(alone, root=True)
+    paid = [
+        scanned(pure, fresh(pure, rollout), rollout, jnp.asarray(valid))[1] for pure in (counts, alone, bonus, rooted)
+    ]
+    n = 1 / paid[0][valid]
+    assert n.max() > 3
+    for found, expected in ((paid[2], paid[1][valid] / n), (paid[3], paid[1][valid] / n**0.5)):
+        np.testing.assert_allclose(found[valid], expected, rtol=1e-5)
+        np.testing.assert_array_equal(found[~valid], 0)
 
 
 def test_episodic_counts_what_the_key_returns():
@@ -311,12 +327,11 @@ def test_a_state_is_arrays_that_any_library_saves(name):
 
 def test_a_saved_state_goes_on():
     """With a key of either kind, which draws the same."""
-    bonus, columns = PURE["RND"](), [jnp.asarray(ROLLOUT[key]) for key in ("obs", "action", "next_obs", "done")]
-    run, paid = jax.jit(bonus.of_rollout), []
+    (bonus, _, run), rows, paid = compiled("episodic RND"), (*columns(ROLLOUT), EVERY), []
     for key in (jax.random.key(5), jax.random.key_data(jax.random.key(5))):
-        state, _ = run(bonus.init(key, columns[0][0]), *columns)
+        state, _ = run(bonus.init(key, rows[0][0]), *rows)
         leaves, form = jax.tree.flatten(state)
         again = jax.tree.unflatten(form, [jnp.asarray(np.array(leaf)) for leaf in leaves])
-        paid.append(run(again, *columns)[1])
+        paid.append(run(again, *rows)[1])
     np.testing.assert_array_equal(*paid)
     assert paid[0].std() > 0

@@ -7,13 +7,14 @@ import math
 import os
 import sys
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 import numpy as np
 
 from payback.bonuses.observations import batch_size, map_parts, rollout_flags, valid_rows
 from payback.core.arrays import is_dict, is_list, is_tuple
 from payback.core.state import read_npz, write_npz
+from payback.core.validate import read_count
 
 ALPHA = 0.02
 """The default coefficient of every bonus."""
@@ -67,6 +68,37 @@ class Scale:
         """Take over what was saved."""
         seen, measured, self.square = arrays["scale"].tolist()
         self.seen, self.measured = int(seen), int(measured)
+
+
+class Options(TypedDict, total=False):
+    """Options of every network bonus, in Torch and JAX."""
+
+    normalise: bool
+    """Divide F by the root mean square of all earlier F (`Scale`). Default True."""
+    warmup: int
+    """Pay 0 for this many transitions: half of them set the scale of the observations, the other half that of F.
+    Default 256."""
+    clip: float
+    """Upper limit of a normalised F, before α. Default 10."""
+    whiten: bool
+    """Whiten observations by the statistics of all earlier ones and clip them to ±5. Default True."""
+    learn_every: int
+    """Learn after this many calls, from their transitions; with 0, only `learn` trains. Default 32."""
+    share: float
+    """Fraction of these transitions to learn from, drawn at random. Default 0.25, as in CleanRL's RND."""
+    batch_size: int
+    """Most transitions per gradient step. Default 256."""
+
+
+def read_options(learn_every: int, share: float, batch_size: int, warmup: int, clip: float) -> None:
+    """Refuse options that make no sense."""
+    read_count("learn_every", learn_every, 0)
+    read_count("batch_size", batch_size, 1)
+    read_count("warmup", warmup, 0)
+    if not 0 < share <= 1:
+        raise ValueError(f"share must lie in (0, 1], got {share!r}")
+    if not clip > 0:
+        raise ValueError(f"clip must be larger than 0, got {clip!r}; clip=math.inf sets no limit")
 
 
 class Bonus:

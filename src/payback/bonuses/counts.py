@@ -19,10 +19,9 @@ class Count(Bonus):
         F_t = α / √n(s_{t+1}),  or  α / n(s_{t+1}) with root=False
 
     n includes the present visit and is shared by all environments; all rows of a batch are counted before one is paid.
-    F is divided by the root mean square of all earlier F, so that α means the same as in the other bonuses
-    (`normalise`). `key` takes one environment's observation and returns what is counted; without it the whole
-    observation is, to the bit, so pass one for continuous observations (or use `SimHash`). Strehl and Littman count
-    pairs (s, a); this counts s′, as deep variants do.
+    F is divided by the root mean square of all earlier F (`normalise`). `key` takes one environment's observation and
+    returns what is counted; without it the whole observation is, to the bit, so pass one for continuous observations
+    (or use `SimHash`). Strehl and Littman count pairs (s, a); this counts s′, as deep variants do.
 
     >>> import numpy as np
     >>> bonus = Count(alpha=1.0, root=False, normalise=False)
@@ -117,9 +116,8 @@ class Recency(Bonus):
         F_t = α √τ(s_t, a_t),   τ the steps since the pair was last tried
 
     A step is one call with a valid row, of all environments together; a pair that was never tried counts as tried at
-    step 0. All environments share the memory, which outlives episodes. F is divided by the root mean square of all
-    earlier F (`normalise`). `key` takes one environment's observation and returns what identifies the state; without
-    it the whole observation does, to the bit. Sutton adds the bonus to planned steps; this adds it to real ones.
+    step 0. All environments share the memory, which outlives episodes. `key` and `normalise` are those of `Count`.
+    Sutton adds the bonus to planned steps; this adds it to real ones.
 
     >>> import numpy as np
     >>> bonus, state = Recency(alpha=1.0, normalise=False), np.array([0])

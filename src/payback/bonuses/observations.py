@@ -73,8 +73,9 @@ def row_keys(name: str, obs: Any, key: Key | None) -> list[Hashable]:
     """Return the key of each row: what `key` returns, or its bytes (−0.0 read as 0.0), or a digest of many bytes."""
     B, found = as_leaves(name, obs)
     if key is not None:
-        obs = _without_tensors(obs)
-        return [_hashable(name, key(_row(obs, k)), k) for k in range(B)]
+        # Tensors are hashed by identity: as arrays, the same key can occur twice.
+        obs = map_parts(lambda array: as_array(array) if hasattr(array, "detach") else array, obs)
+        return [_hashable(name, key(map_parts(lambda array, k=k: array[k], obs)), k) for k in range(B)]
     columns = [_bytes_of_rows(array) for _, array in found]
     return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
@@ -88,15 +89,6 @@ def _bytes_of_rows(array: np.ndarray) -> list[Hashable]:
     if array[:1].nbytes <= LONG:
         return list(rows)
     return [hashlib.blake2b(row, digest_size=16).digest() for row in rows]
-
-
-def _without_tensors(obs: Any) -> Any:
-    """Replace tensors by arrays, because tensors are hashed by identity: no key would occur twice."""
-    return map_parts(lambda array: as_array(array) if hasattr(array, "detach") else array, obs)
-
-
-def _row(obs: Any, k: int) -> Any:
-    return map_parts(lambda array: array[k], obs)
 
 
 def map_parts(function: Callable[[Any], Any], obs: Any) -> Any:
@@ -131,25 +123,20 @@ def _hashable(name: str, found: Any, k: int) -> Hashable:
 
 def flat_rows(name: str, obs: Any, dtype: Any = np.float64) -> np.ndarray:
     """Return a batch as (B, D) floats: the arrays of a Dict, sorted by name, flattened and concatenated."""
-    _, found = numbers_of(name, obs)
-    return np.concatenate([flattened(array).astype(dtype) for array in found], axis=1)
+    found = numbers_of(name, obs)
+    return np.concatenate([array.reshape(len(array), math.prod(array.shape[1:])).astype(dtype) for array in found], 1)
 
 
-def flattened(array: np.ndarray) -> np.ndarray:
-    """Return an array as (B, D), also where B is 0."""
-    return array.reshape(len(array), math.prod(array.shape[1:]))
-
-
-def numbers_of(name: str, obs: Any) -> tuple[int, list[np.ndarray]]:
-    """Return the number of environments and the arrays of a batch; refuse text and everything but real numbers."""
-    B, found = as_leaves(name, obs)
+def numbers_of(name: str, obs: Any) -> list[np.ndarray]:
+    """Return the arrays of a batch; refuse text and everything but real numbers."""
+    _, found = as_leaves(name, obs)
     for place, array in found:
         if array.dtype.kind not in "fiub":
             raise TypeError(
                 f"{name} cannot read the observation{place} of type {array.dtype}: it takes numbers; "
                 'pass view=, a function that picks them, for instance view=lambda obs: obs["image"]'
             )
-    return B, [array for _, array in found]
+    return [array for _, array in found]
 
 
 def valid_rows(info: Any, B: int) -> np.ndarray | None:

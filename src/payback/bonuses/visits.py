@@ -12,6 +12,7 @@ import numpy as np
 from payback.bonuses.bonus import ALPHA, Bonus, Scale, array_as_keys, as_tensor_like, keys_as_array
 from payback.bonuses.observations import (
     Key,
+    as_array,
     batch_size,
     map_parts,
     refuse_other_number,
@@ -54,8 +55,8 @@ class Visits:
         return visits
 
     def of_rollout(self, obs: Any, next_obs: Any, ends: np.ndarray, valid: np.ndarray | None) -> np.ndarray:
-        """Return n(s′), int64 (T, B), of a rollout that is read once: a Torch block is copied to the host in one go."""
-        obs, next_obs = (map_parts(_on_host, part) for part in (obs, next_obs))
+        """Return n(s′), int64 (T, B), of a rollout; a Torch block is copied to the host once."""
+        obs, next_obs = (map_parts(as_array, part) for part in (obs, next_obs))
         n = np.ones(ends.shape, dtype=np.int64)
         for t in range(len(ends)):
             here, there = (map_parts(lambda array, t=t: array[t], part) for part in (obs, next_obs))
@@ -95,10 +96,6 @@ class Visits:
         self._seen = tables or None
 
 
-def _on_host(array: Any) -> Any:
-    return array.detach().cpu() if hasattr(array, "detach") else array
-
-
 class EpisodicCount(Bonus):
     """Pay for arriving at an observation, less with each visit in this episode: the bonus of the paper's DoorKey.
 
@@ -106,8 +103,8 @@ class EpisodicCount(Bonus):
 
     n counts the visits in this episode, the present one included; the start counts once, without pay. `key` takes one
     environment's observation and returns what is counted, for instance `key=lambda obs: tuple(obs["position"])`;
-    without it the whole observation is, to the bit. F is not normalised unless `normalise` is set, because it starts
-    at α in every episode: its size does not drift. The memory lasts one episode, until `reset(where)`.
+    without it the whole observation is, to the bit. F starts at α in every episode and needs no normalisation. The
+    memory lasts one episode, until `reset(where)`.
 
     >>> import numpy as np
     >>> bonus = EpisodicCount(alpha=1.0)
@@ -148,7 +145,8 @@ class Episodic(Bonus):
             raise TypeError(f"episodic needs a bonus, (obs, action, next_obs, info) → F, got a {type(bonus).__name__}")
         inner = getattr(bonus, "name", getattr(bonus, "__name__", type(bonus).__name__))
         super().__init__(f"episodic {inner}", 1.0, False, Scale())
-        self.bonus, self.root, self._visits = bonus, root, Visits(self.name, key)
+        self.bonus: Any = bonus
+        self.root, self._visits = root, Visits(self.name, key)
 
     def __call__(self, obs: Any, action: Any, next_obs: Any, info: Any) -> Any:
         """Return F (B,) of a batch of transitions."""
@@ -157,40 +155,33 @@ class Episodic(Bonus):
         return F / _divisor(n, self.root)
 
     def of_rollout(self, obs: Any, actions: Any, next_obs: Any, dones: Any, valid: Any = None) -> Any:
-        """Return F (T, B) of a finished rollout, as `Bonus.of_rollout` does.
-
-        Visits are counted on the host: a Torch rollout is copied there once, and F stays on its device.
-        """
+        """Return F (T, B) of a finished rollout; visits are counted on the host, F stays on its device."""
         if not hasattr(self.bonus, "of_rollout"):
             return super().of_rollout(obs, actions, next_obs, dones, valid)
         ends, counted = rollout_flags(self.name, dones, valid)
-        F = self._inner.of_rollout(obs, actions, next_obs, dones, valid)
+        F = self.bonus.of_rollout(obs, actions, next_obs, dones, valid)
         return F / as_tensor_like(F, _divisor(self._visits.of_rollout(obs, next_obs, ends, counted), self.root))
 
     def bind(self, observation_space: Any, action_space: Any) -> None:
         """Pass the spaces on."""
         if hasattr(self.bonus, "bind"):
-            self._inner.bind(observation_space, action_space)
+            self.bonus.bind(observation_space, action_space)
 
     def reset(self, where: Any) -> None:
         """Forget the current episodes of the environments in the (B,) mask."""
         self._visits.reset(where)
         if hasattr(self.bonus, "reset"):
-            self._inner.reset(where)
+            self.bonus.reset(where)
 
     def learn(self, batch: tuple[Any, Any, Any]) -> float:
         """Take one gradient step on rows of the caller's choice, and return the loss."""
-        return self._inner.learn(batch)
+        return self.bonus.learn(batch)
 
     def fork(self) -> Episodic:
         """Return this bonus with other visits, for a host that steps one environment at a time: networks are shared."""
         other = deepcopy(self, {} if getattr(self.bonus, "episodic", True) else {id(self.bonus): self.bonus})
         other.reset(np.ones(1, dtype=bool))
         return other
-
-    @property
-    def _inner(self) -> Any:
-        return self.bonus
 
     def _saved(self) -> Bonus:
         if not isinstance(self.bonus, Bonus):
@@ -218,9 +209,9 @@ def episodic(bonus: Callable[..., Any], *, root: bool = False, key: Key | None =
 
         F_t / n(s_{t+1}),  or  F_t / √n(s_{t+1}) with root=True
 
-    Use it around bonuses that change slowly, as `RND` does: within an episode they pay the same for every visit, so
-    that GRM has little to repay or to pay out. Visits are counted as in `EpisodicCount`, by `key` of one environment's
-    observation. `bonus` is a ready one or a callable of your own.
+    Wrap bonuses that hardly change within an episode, such as `RND`: they pay every visit alike, so what GRM repays
+    nearly cancels what it pays. Visits are counted as in `EpisodicCount`, by `key` of one environment's observation.
+    `bonus` is a ready one or a callable of your own.
 
     >>> import numpy as np
     >>> from payback.bonuses import Count

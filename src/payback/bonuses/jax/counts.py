@@ -80,6 +80,20 @@ class Visits(NamedTuple):
     slot: Callable[[jax.Array], jax.Array]
     """From observations (B, …) to slots (B,)."""
 
+    @classmethod
+    def of_cells(cls, cells: int, cell: Cell) -> Visits:
+        """Return a table with one slot per cell."""
+        return cls(cells, lambda obs: _within(cell(obs), cells))
+
+    @classmethod
+    def by_hash(cls, slots: int, key: Key | None = None) -> Visits:
+        """Return a table in which observations share a slot with probability 1/slots.
+
+        After k different observations in an episode, a new one counts as visited with probability k/slots at most.
+        """
+        read_count("slots", slots, 1)
+        return cls(slots, lambda obs: (hash_rows(obs if key is None else key(obs)) % slots).astype(jnp.int32))
+
     def init(self, obs: jax.Array) -> Visited:
         """Return empty tables for as many environments as `obs` has rows."""
         rows = self.slot(obs).shape
@@ -109,25 +123,11 @@ class Visits(NamedTuple):
         return after, jnp.where(counted, n + (here == start), 1)
 
 
-def visits_of_cells(cells: int, cell: Cell) -> Visits:
-    """Return a table with one slot per cell."""
-    return Visits(cells, lambda obs: _within(cell(obs), cells))
-
-
-def visits_by_hash(slots: int, key: Key | None = None) -> Visits:
-    """Return a table in which observations share a slot with probability 1/slots.
-
-    When an episode has visited k different observations, a new one counts as visited with probability k/slots at most.
-    """
-    read_count("slots", slots, 1)
-    return Visits(slots, lambda obs: (hash_rows(obs if key is None else key(obs)) % slots).astype(jnp.int32))
-
-
 def hash_rows(obs: jax.Array) -> jax.Array:
     """Return a 32-bit hash of each row, uint32 (B,).
 
-    Every number of a row is mixed, multiplied by an odd number of its own and added up mod 2³², then mixed again.
-    Mixing first matters for floats, whose low bits are mostly 0.
+    Each number is mixed, multiplied by an odd number of its own and summed mod 2³²; the sum is mixed again. Mixing
+    first matters for floats, whose low bits are mostly 0.
 
     >>> rows = hash_rows(jnp.array([[0.0, 1.0], [1.0, 0.0], [-0.0, 1.0]]))
     >>> bool(rows[0] == rows[2]), bool(rows[0] == rows[1])
@@ -161,10 +161,10 @@ def episodic_count(
 
         F_t = α / n(s_{t+1}),  or  α / √n(s_{t+1}) with root=True                          (tabular_im)
 
-    `payback.bonuses.EpisodicCount` with a table instead of a dictionary: n includes the present visit, the start
-    counts once, without pay. A cell outside 0 … cells − 1 counts as the nearest one, because nothing can be raised
-    under `jit`. Without `cells`, observations of any shape (or what `cell` makes of them) are hashed to one of `slots`
-    slots: when an episode has visited k different ones, a new one counts as visited with probability k/slots.
+    `payback.bonuses.EpisodicCount` with a table instead of a dictionary. A cell outside 0 … cells − 1 counts as the
+    nearest one, because nothing can be raised under `jit`. Without `cells`, observations of any shape (or what `cell`
+    returns for them) are hashed to `slots` slots: after k different ones in an episode, a new one counts as visited
+    with probability k/slots.
 
     >>> bonus = episodic_count(cells=3, alpha=1.0)
     >>> here, no = jnp.array([0]), jnp.array([False])
@@ -174,7 +174,7 @@ def episodic_count(
     >>> first.tolist(), second.tolist()
     ([1.0], [0.5])
     """
-    visits = visits_by_hash(slots, cell) if cells is None else visits_of_cells(cells, cell)
+    visits = Visits.by_hash(slots, cell) if cells is None else Visits.of_cells(cells, cell)
 
     def update(
         state: Visited, obs: jax.Array, action: Any, next_obs: jax.Array, done: jax.Array, valid: Any = None
@@ -197,9 +197,8 @@ def episodic(bonus: PureBonus, *, root: bool = False, key: Key | None = None, sl
 
         F_t / n(s_{t+1}),  or  F_t / √n(s_{t+1}) with root=True
 
-    Use it around bonuses that change slowly, as `rnd` does: within an episode they pay the same for every visit, so
-    that GRM has little to repay or to pay out. Observations, or what `key` makes of them, are hashed to `slots` slots
-    per environment: when an episode has visited k different ones, a new one counts as visited with probability k/slots.
+    Wrap bonuses that hardly change within an episode, such as `rnd`: see `payback.bonuses.episodic`. Observations, or
+    what `key` returns for them, are hashed to `slots` slots per environment, as in `episodic_count`.
 
     >>> bonus = episodic(count(cells=3, alpha=1.0, root=False))
     >>> here, no = jnp.array([0]), jnp.array([False])
@@ -208,7 +207,7 @@ def episodic(bonus: PureBonus, *, root: bool = False, key: Key | None = None, sl
     >>> bonus.update(state, here + 1, None, here + 1, no)[1].tolist()
     [0.25]
     """
-    visits = visits_by_hash(slots, key)
+    visits = Visits.by_hash(slots, key)
 
     def init(key: jax.Array, obs: jax.Array) -> Episodic:
         return Episodic(bonus.init(key, obs), visits.init(obs))
@@ -228,15 +227,40 @@ def episodic(bonus: PureBonus, *, root: bool = False, key: Key | None = None, sl
     return PureBonus(init, update, None if bonus.learn is None else learn)
 
 
+class Scale(NamedTuple):
+    """What `payback.bonuses.bonus.Scale` has measured, as three numbers."""
+
+    seen: jax.Array
+    """Valid rows so far."""
+    square: jax.Array
+    """The mean of F² over the `measured` rows."""
+    measured: jax.Array
+
+    @classmethod
+    def init(cls) -> Scale:
+        """Return the scale before the first row."""
+        return cls(jnp.zeros(()), jnp.zeros(()), jnp.zeros(()))
+
+    def of(self, F: jax.Array, *, warmup: int = 0, limit: float = LIMIT, first: float = 1.0) -> jax.Array:
+        """Return F / √(mean of earlier F²), at most `limit`; 0 during the warm-up, `first` · F before any F > 0."""
+        scaled = jnp.where(self.square > 0, F * jax.lax.rsqrt(jnp.maximum(self.square, 1e-30)), first * F)
+        scaled = jnp.minimum(scaled, limit) if limit < math.inf else scaled
+        return jnp.where(self.seen >= warmup, scaled, 0.0) if warmup else scaled
+
+    def add(self, F: jax.Array, rows: jax.Array, warmup: int = 0) -> Scale:
+        """Take F, which is 0 in invalid rows, into account from the next call on; `rows` are valid."""
+        # F of observations that are not yet whitened on their own scale says nothing about later F.
+        new = jnp.where(self.seen >= warmup // 2, rows, 0.0) if warmup else rows
+        weight = new / jnp.maximum(self.measured + new, 1)
+        square = self.square + weight * ((F * F).sum() / jnp.maximum(rows, 1) - self.square)
+        return Scale(self.seen + rows, square, self.measured + new)
+
+
 class Counted(NamedTuple):
-    """Visits of all cells in all of training, and the size of the bonus so far."""
+    """Visits of all cells in all of training, (cells,), and the size of the bonus so far."""
 
     table: jax.Array
-    """(cells,)."""
-    square: jax.Array
-    """The mean of F²."""
-    measured: jax.Array
-    """The rows of which `square` is the mean."""
+    scale: Scale
 
 
 def count(
@@ -246,18 +270,13 @@ def count(
 
         F_t = α / √n(s_{t+1}),  or  α / n(s_{t+1}) with root=False
 
-    `payback.bonuses.Count` with a table instead of a dictionary: a batch is counted before one of its rows is paid, and
-    F is divided by the root mean square of all earlier F (`normalise`). A cell outside 0 … cells − 1 counts as the
-    nearest one, because nothing can be raised under `jit`.
+    `payback.bonuses.Count` with a table instead of a dictionary. A cell outside 0 … cells − 1 counts as the nearest.
 
     >>> bonus = count(cells=2, alpha=1.0, root=False)
     >>> state = bonus.init(jax.random.key(0), jnp.array([0, 0]))
     >>> bonus.update(state, None, None, jnp.array([1, 1]), jnp.zeros(2, bool))[1].tolist()
     [0.5, 0.5]
     """
-
-    def init(key: jax.Array, obs: jax.Array) -> Counted:
-        return Counted(jnp.zeros(cells, jnp.int32), jnp.zeros(()), jnp.zeros(()))
 
     def update(
         state: Counted, obs: Any, action: Any, next_obs: jax.Array, done: jax.Array, valid: Any = None
@@ -266,13 +285,10 @@ def count(
         counts = jnp.ones(here.shape, jnp.int32) if valid is None else valid.astype(jnp.int32)
         table = state.table.at[here].add(counts)
         F = _pay(1.0, jnp.maximum(table[here], 1), root, valid)
-        rows = counts.sum().astype(jnp.float32)
-        measured = state.measured + rows
-        square = state.square + ((F * F).sum() - rows * state.square) / jnp.maximum(measured, 1)
-        scale = jnp.where(state.square > 0, jax.lax.rsqrt(jnp.maximum(state.square, 1e-30)), 1.0)
-        return Counted(table, square, measured), alpha * (jnp.minimum(F * scale, LIMIT) if normalise else F)
+        scale = state.scale.add(F, counts.sum().astype(jnp.float32))
+        return Counted(table, scale), alpha * (state.scale.of(F) if normalise else F)
 
-    return PureBonus(init, update)
+    return PureBonus(lambda key, obs: Counted(jnp.zeros(cells, jnp.int32), Scale.init()), update)
 
 
 def _within(found: jax.Array, cells: int) -> jax.Array:

@@ -10,13 +10,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from payback.bonuses.bonus import LIMIT, WARMUP
-from payback.bonuses.jax.counts import PureBonus
+from payback.bonuses.bonus import LIMIT, WARMUP, read_options
+from payback.bonuses.jax.counts import PureBonus, Scale
 from payback.core.validate import read_count
 
 CLIP = 5.0
@@ -101,12 +101,8 @@ class NetworkState(NamedTuple):
     optimiser: Adam
     mean: jax.Array
     var: jax.Array
-    seen: jax.Array
-    """The valid rows of earlier calls, of which `mean` and `var` are the statistics."""
-    square: jax.Array
-    """The mean of F²."""
-    measured: jax.Array
-    """The rows of which `square` is the mean."""
+    scale: Scale
+    """The size of F; `mean` and `var` are the statistics of its `seen` rows."""
     memory: Any
     """What belongs to the current episodes."""
     kept: Rows | None
@@ -115,25 +111,6 @@ class NetworkState(NamedTuple):
     """Calls since it last learned."""
     key: jax.Array
     """Raw, because neither Orbax nor flax's `to_bytes` saves a typed key."""
-
-
-class Options(TypedDict, total=False):
-    """The options of every network bonus, as in `payback.bonuses.torch`."""
-
-    normalise: bool
-    """Divide F by the root mean square of all earlier F (`payback.bonuses.bonus.Scale`). True."""
-    warmup: int
-    """Pay 0 for this many transitions: the first half sets the scale of observations, the second that of F. 256."""
-    clip: float
-    """Limit normalised F to this, before α. 10."""
-    whiten: bool
-    """Whiten observations by the statistics of all earlier ones, clipped to ±5. True."""
-    learn_every: int
-    """Learn after this many calls, from the transitions of those calls; 0 leaves it to `learn`. 32."""
-    share: float
-    """The share of these transitions that is learned from, drawn at random. 0.25."""
-    batch_size: int
-    """The most transitions per gradient step. 256."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,8 +123,9 @@ class PureNetworkBonus:
     """(fixed, trained, rows) → F before it is scaled, (B,), or what `memory.pay` takes."""
     losses: Callable[[Weights, Weights, Rows], jax.Array]
     """(fixed, trained, rows) → the loss of each row, (B,)."""
-    encode: Callable[[Any, int], jax.Array] | None = None
-    """(action, B) → (B, actions) floats, if actions are read; the action is None where only the shape is needed."""
+    actions: int | None = None
+    """The number of discrete actions, or how many numbers an action has; None if the networks read no actions."""
+    discrete: bool = True
     memory: Memory = NO_MEMORY
     looks_back: bool = False
     """Whether the networks read s as well as s′; otherwise s is not kept."""
@@ -162,13 +140,9 @@ class PureNetworkBonus:
     batch_size: int = 256
 
     def __post_init__(self) -> None:
-        read_count("learn_every", self.learn_every, 0)
-        read_count("batch_size", self.batch_size, 1)
-        read_count("warmup", self.warmup, 0)
-        if not 0 < self.share <= 1:
-            raise ValueError(f"share must lie in (0, 1], got {self.share!r}")
-        if not self.clip > 0:
-            raise ValueError(f"clip must be larger than 0, got {self.clip!r}; clip=math.inf limits nothing")
+        read_options(self.learn_every, self.share, self.batch_size, self.warmup, self.clip)
+        if self.actions is not None:
+            read_count("actions", self.actions, 1)
 
     def bonus(self) -> PureBonus:
         """Return the pure functions."""
@@ -180,16 +154,15 @@ class PureNetworkBonus:
         B, size = rows.shape
         key, draw = jax.random.split(_raw(key))
         fixed, trained = self.build(draw, size)
-        row = self._read(rows, None, rows, jnp.zeros(B, bool))
+        action = jnp.zeros(B, jnp.int32) if self.discrete else jnp.zeros((B, self.actions or 0))
+        row = self._read(rows, action, rows, jnp.zeros(B, bool))
         return NetworkState(
             fixed=fixed,
             trained=trained,
             optimiser=init_adam(trained),
             mean=jnp.zeros(size),
             var=jnp.ones(size),
-            seen=jnp.zeros(()),
-            square=jnp.zeros(()),
-            measured=jnp.zeros(()),
+            scale=Scale.init(),
             memory=self.memory.init(obs),
             kept=self._empty(row),
             calls=jnp.zeros((), jnp.int32),
@@ -200,10 +173,11 @@ class PureNetworkBonus:
         self, state: NetworkState, obs: Any, action: Any, next_obs: jax.Array, done: Any, valid: Any = None
     ) -> tuple[NetworkState, jax.Array]:
         """Return F by the statistics and weights of earlier calls, then learn if it is time."""
-        rows = self._read(obs, self._taken(action), next_obs, valid)
+        rows = self._read(obs, action, next_obs, valid)
         novelty = self.novelty(state.fixed, state.trained, self._see(state, rows))
         memory, F = self.memory.pay(state.memory, novelty, obs, next_obs, done, rows.valid)
-        paid = jnp.where(rows.valid, self.alpha * (self._scaled(state, F) if self.normalise else F), 0.0)
+        scaled = state.scale.of(F, warmup=self.warmup, limit=self.clip, first=0.0) if self.normalise else F
+        paid = jnp.where(rows.valid, self.alpha * scaled, 0.0)
         state = self._measure(state, jnp.where(rows.valid, F, 0.0), rows)._replace(memory=memory)
         if self.learn_every:
             kept = jax.tree.map(lambda every, one: every.at[state.calls].set(one), state.kept, rows)
@@ -213,22 +187,24 @@ class PureNetworkBonus:
 
     def learn(self, state: NetworkState, obs: Any, action: Any, next_obs: jax.Array) -> tuple[NetworkState, jax.Array]:
         """Take one gradient step on rows of the caller's choice, and return its loss."""
-        return self._step(state, self._read(obs, self._taken(action), next_obs, None))
-
-    def _taken(self, action: Any) -> Any:
-        """Refuse a missing action where the bonus needs one: zeros in its place would train a wrong model."""
-        if action is None and self.encode is not None and self.encode(None, 1).shape[1]:
-            raise ValueError("this bonus needs the action of every step, got None: pass the actions that were taken")
-        return action
+        return self._step(state, self._read(obs, action, next_obs, None))
 
     def _read(self, obs: Any, action: Any, next_obs: jax.Array, valid: Any) -> Rows:
         y = _flat(next_obs)
         x = _flat(obs) if self.looks_back else None
-        a = None if self.encode is None else self.encode(action, len(y))
+        a = None if self.actions is None else self._encode(action, len(y), self.actions)
         counted = jnp.ones(len(y), bool) if valid is None else valid
         # Invalid rows may hold anything: 0 keeps what is not finite out of the sums.
         x, a, y = jax.tree.map(lambda part: jnp.where(counted[:, None], part, 0.0), (x, a, y))
         return Rows(x, a, y, counted)
+
+    def _encode(self, action: Any, B: int, actions: int) -> jax.Array:
+        """Return the actions as (B, actions) floats, one-hot if they are discrete."""
+        if action is None:
+            raise ValueError("this bonus needs the action of every step, got None: pass the actions that were taken")
+        if self.discrete:
+            return jax.nn.one_hot(action, actions)
+        return jnp.reshape(action, (B, actions)).astype(jnp.float32)
 
     def _empty(self, row: Rows) -> Rows | None:
         def empty(part: jax.Array) -> jax.Array:
@@ -245,31 +221,19 @@ class PureNetworkBonus:
         x = None if rows.x is None else jnp.clip((rows.x - state.mean) * scale, -CLIP, CLIP)
         return rows._replace(x=x, y=y)
 
-    def _scaled(self, state: NetworkState, F: jax.Array) -> jax.Array:
-        """Return F / √(mean of earlier F²), at most `clip`; 0 during the warm-up."""
-        scaled = jnp.where(state.square > 0, F * jax.lax.rsqrt(jnp.maximum(state.square, 1e-30)), 0.0)
-        if self.clip < math.inf:
-            scaled = jnp.minimum(scaled, self.clip)
-        return jnp.where(state.seen >= self.warmup, scaled, 0.0) if self.warmup else scaled
-
     def _measure(self, state: NetworkState, F: jax.Array, rows: Rows) -> NetworkState:
         """Take rows into the statistics that the next call reads (Chan et al. 1979)."""
         n = rows.valid.sum().astype(jnp.float32)
         weight, least = rows.valid[:, None], jnp.maximum(n, 1)
         mean = rows.y.sum(0) / least
         var = jnp.where(weight, (rows.y - mean) ** 2, 0.0).sum(0) / least
-        share = n / jnp.maximum(state.seen + n, 1)
+        share = n / jnp.maximum(state.scale.seen + n, 1)
         delta = mean - state.mean
-        spread = jnp.where(state.seen > 0, (1 - share) * delta * delta, 0.0)
-        # F of observations that are not yet whitened on their own scale says nothing about later F.
-        measured = jnp.where(state.seen >= self.warmup // 2, n, 0.0) if self.warmup else n
-        weight_of_F = measured / jnp.maximum(state.measured + measured, 1)
+        spread = jnp.where(state.scale.seen > 0, (1 - share) * delta * delta, 0.0)
         return state._replace(
             mean=state.mean + share * delta,
             var=state.var + share * (var - state.var + spread),
-            seen=state.seen + n,
-            square=state.square + weight_of_F * ((F * F).sum() / least - state.square),
-            measured=state.measured + measured,
+            scale=state.scale.add(F, n, self.warmup),
         )
 
     def _learn_if_it_is_time(self, state: NetworkState) -> NetworkState:

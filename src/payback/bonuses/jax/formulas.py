@@ -1,4 +1,9 @@
-"""Pure network bonuses: RND, ICM, RIDE, NovelD and E3B, with the formulas and losses of `payback.bonuses.torch`."""
+"""Pure network bonuses, with the formulas, losses and initial weights of those in `payback.bonuses.torch`.
+
+Observations are flattened, images too. `actions` is the number of discrete actions, or with `discrete=False` how many
+numbers an action has. Visits are counted as in `episodic`, by `key` of the observations in a hashed table of `slots`.
+Where a batch to learn from has invalid rows, they get no weight.
+"""
 
 # JAX's array constructors take a dtype and a sharding without types.
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -6,15 +11,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Unpack
 
 import jax
 import jax.numpy as jnp
 
-from payback.bonuses.bonus import ALPHA
-from payback.bonuses.jax.counts import SLOTS, Key, PureBonus, Visits, visits_by_hash
-from payback.bonuses.jax.engine import Memory, Options, PureNetworkBonus, Rows, Weights, init_mlp, mlp
-from payback.core.validate import read_count
+from payback.bonuses.bonus import ALPHA, Options
+from payback.bonuses.jax.counts import SLOTS, Key, PureBonus, Visits
+from payback.bonuses.jax.engine import Memory, PureNetworkBonus, Rows, Weights, init_mlp, mlp
 
 
 def rnd(
@@ -24,9 +29,7 @@ def rnd(
 
         F_t = α ‖f̂(s_{t+1}) − f(s_{t+1})‖²
 
-    What `payback.bonuses.torch.RND` computes for vectors, from the same weights; images are flattened. Where rows are
-    invalid it draws from all rows and gives the invalid ones no weight. F hardly changes within an episode; with GRM,
-    use `episodic(rnd())`, which pays less for each further visit.
+    F hardly changes within an episode; with GRM, use `episodic(rnd())`, which pays less for each further visit.
 
     >>> bonus, obs = rnd(width=8, latent=4), jnp.eye(3)
     >>> state = bonus.init(jax.random.key(0), obs)
@@ -35,9 +38,9 @@ def rnd(
     (3,)
     """
     return PureNetworkBonus(
-        build=lambda key, size: _distillation(key, size, width, latent),
-        novelty=lambda fixed, trained, rows: _error(fixed, trained, rows.y),
-        losses=lambda fixed, trained, rows: _error(fixed, trained, rows.y) / latent,
+        build=partial(_distillation, width=width, latent=latent),
+        novelty=_error,
+        losses=_mean_error,
         alpha=alpha,
         rate=rate,
         **options,
@@ -59,8 +62,7 @@ def noveld(
 
         F_t = α max(ν(s_{t+1}) − c ν(s_t), 0) · [s_{t+1} is visited for the first time in this episode]
 
-    ν is the error of `rnd` and c the `margin`. What `payback.bonuses.torch.NovelD` computes for vectors, from the same
-    weights. Visits are counted as in `episodic`, by `key` of the observations in a hashed table of `slots`.
+    ν is the error of `rnd` and c the `margin`.
 
     >>> bonus, obs = noveld(width=8, latent=4), jnp.eye(3)
     >>> state = bonus.init(jax.random.key(0), obs)
@@ -68,15 +70,11 @@ def noveld(
     >>> F.tolist()
     [0.0, 0.0, 0.0]
     """
-
-    def difference(fixed: Weights, trained: Weights, rows: Rows) -> jax.Array:
-        return jnp.maximum(_error(fixed, trained, rows.y) - margin * _error(fixed, trained, rows.x), 0.0)
-
     return PureNetworkBonus(
-        build=lambda key, size: _distillation(key, size, width, latent),
-        novelty=difference,
-        losses=lambda fixed, trained, rows: _error(fixed, trained, rows.y) / latent,
-        memory=_per_visit(visits_by_hash(slots, key), lambda n: (n == 1).astype(jnp.float32)),
+        build=partial(_distillation, width=width, latent=latent),
+        novelty=partial(_difference, margin=margin),
+        losses=_mean_error,
+        memory=_per_visit(Visits.by_hash(slots, key), lambda n: (n == 1).astype(jnp.float32)),
         looks_back=True,
         alpha=alpha,
         rate=rate,
@@ -100,21 +98,18 @@ def icm(
 
         F_t = α ‖φ(s_{t+1}) − g(φ(s_t), a_t)‖²
 
-    What `payback.bonuses.torch.ICM` computes for vectors, from the same weights. `actions` is their number, or with
-    `discrete=False` how many numbers an action has.
-
     >>> bonus, obs = icm(actions=2, width=8, latent=4), jnp.eye(3)
     >>> state = bonus.init(jax.random.key(0), obs)
     >>> state, F = jax.jit(bonus.update)(state, obs, jnp.array([0, 1, 0]), obs, jnp.zeros(3, bool))
     >>> F.shape
     (3,)
     """
-    read_count("actions", actions, 1)
     return PureNetworkBonus(
-        build=lambda key, size: _dynamics(key, size, actions, width, latent),
-        novelty=lambda fixed, trained, rows: _surprise(trained, rows),
-        losses=_dynamics_losses(discrete, forward, inverse),
-        encode=lambda action, B: _encode(action, B, actions, discrete),
+        build=partial(_dynamics, actions=actions, width=width, latent=latent),
+        novelty=_surprise,
+        losses=partial(_dynamics_losses, discrete=discrete, forward=forward, inverse=inverse),
+        actions=actions,
+        discrete=discrete,
         looks_back=True,
         alpha=alpha,
         rate=rate,
@@ -140,8 +135,7 @@ def ride(
 
         F_t = α ‖φ(s_{t+1}) − φ(s_t)‖ / √n(s_{t+1})
 
-    What `payback.bonuses.torch.RIDE` computes for vectors, from the same weights; φ learns as in `icm`. Visits of this
-    episode are counted as in `episodic`, by `key` of the observations in a hashed table of `slots`.
+    φ learns as in `icm`.
 
     >>> bonus, obs = ride(actions=2, width=8, latent=4), jnp.eye(3)
     >>> state = bonus.init(jax.random.key(0), obs)
@@ -149,18 +143,13 @@ def ride(
     >>> F.tolist()
     [0.0, 0.0, 0.0]
     """
-    read_count("actions", actions, 1)
-
-    def impact(fixed: Weights, trained: Weights, rows: Rows) -> jax.Array:
-        before, after = mlp(trained["encoder"], rows.x), mlp(trained["encoder"], rows.y)
-        return jnp.sqrt(((after - before) ** 2).sum(axis=-1))
-
     return PureNetworkBonus(
-        build=lambda key, size: _dynamics(key, size, actions, width, latent),
-        novelty=impact,
-        losses=_dynamics_losses(discrete, forward, inverse),
-        encode=lambda action, B: _encode(action, B, actions, discrete),
-        memory=_per_visit(visits_by_hash(slots, key), lambda n: jax.lax.rsqrt(n.astype(jnp.float32))),
+        build=partial(_dynamics, actions=actions, width=width, latent=latent),
+        novelty=_impact,
+        losses=partial(_dynamics_losses, discrete=discrete, forward=forward, inverse=inverse),
+        actions=actions,
+        discrete=discrete,
+        memory=_per_visit(Visits.by_hash(slots, key), lambda n: jax.lax.rsqrt(n.astype(jnp.float32))),
         looks_back=True,
         alpha=alpha,
         rate=rate,
@@ -183,7 +172,7 @@ def e3b(
 
         F_t = α φ(s_{t+1})ᵀ C⁻¹ φ(s_{t+1}),   C = λI + Σ φφᵀ over this episode's earlier s′,  λ the `ridge`
 
-    What `payback.bonuses.torch.E3B` computes for vectors, from the same weights, with C⁻¹ in float32.
+    C⁻¹ is kept in float32.
 
     >>> bonus, obs = e3b(actions=2, normalise=False, width=8, latent=4), jnp.ones((1, 3))
     >>> state, row = bonus.init(jax.random.key(0), obs), (obs, jnp.array([0]), obs, jnp.array([False]))
@@ -191,19 +180,14 @@ def e3b(
     >>> bool(bonus.update(state, *row)[1] < first)
     True
     """
-    read_count("actions", actions, 1)
     if not ridge > 0:
         raise ValueError(f"ridge must be larger than 0, because C has to be inverted; got {ridge!r}")
-
-    def build(key: jax.Array, size: int) -> tuple[Weights, Weights]:
-        fixed, trained = _dynamics(key, size, actions, width, latent)
-        return fixed, {part: layers for part, layers in trained.items() if part != "model"}
-
     return PureNetworkBonus(
-        build=build,
+        build=partial(_dynamics, actions=actions, width=width, latent=latent, forward=False),
         novelty=lambda fixed, trained, rows: mlp(trained["encoder"], rows.y),
-        losses=lambda fixed, trained, rows: _misread(trained, rows, discrete),
-        encode=lambda action, B: _encode(action, B, actions, discrete),
+        losses=partial(_misread, discrete=discrete),
+        actions=actions,
+        discrete=discrete,
         memory=_ellipsoid(latent, ridge),
         looks_back=True,
         alpha=alpha,
@@ -212,48 +196,59 @@ def e3b(
     ).bonus()
 
 
-# ------------------------------------------------------------------ what they share
+# ------------------------------------------------------------------ formulas and losses: (fixed, trained, rows) → (B,)
 
 
-def _distillation(key: jax.Array, size: int, width: int, latent: int) -> tuple[Weights, Weights]:
+def _distillation(key: jax.Array, size: int, *, width: int, latent: int) -> tuple[Weights, Weights]:
     """Return the fixed random network and its predictor, which has two layers more."""
     one, two = jax.random.split(key)
     return init_mlp(one, size, width, latent), init_mlp(two, size, width, width, width, latent)
 
 
-def _error(fixed: Weights, trained: Weights, y: jax.Array) -> jax.Array:
-    """Return ‖f̂(y) − f(y)‖², (B,)."""
-    return ((mlp(trained, y) - mlp(fixed, y)) ** 2).sum(axis=-1)
+def _error_of(fixed: Weights, trained: Weights, seen: jax.Array) -> jax.Array:
+    return ((mlp(trained, seen) - mlp(fixed, seen)) ** 2).sum(axis=-1)
 
 
-def _dynamics(key: jax.Array, size: int, actions: int, width: int, latent: int) -> tuple[Weights, Weights]:
+def _error(fixed: Weights, trained: Weights, rows: Rows) -> jax.Array:
+    """Return ‖f̂(s′) − f(s′)‖²."""
+    return _error_of(fixed, trained, rows.y)
+
+
+def _mean_error(fixed: Weights, trained: Weights, rows: Rows) -> jax.Array:
+    """Return the squared error per feature, so that the rate means the same for every latent size."""
+    return _error(fixed, trained, rows) / fixed[-1][1].size
+
+
+def _difference(fixed: Weights, trained: Weights, rows: Rows, *, margin: float) -> jax.Array:
+    """Return max(ν(s′) − c ν(s), 0)."""
+    return jnp.maximum(_error(fixed, trained, rows) - margin * _error_of(fixed, trained, rows.x), 0.0)
+
+
+def _dynamics(
+    key: jax.Array, size: int, *, actions: int, width: int, latent: int, forward: bool = True
+) -> tuple[Weights, Weights]:
     """Return φ(s), the forward model g(φ(s), a) → φ(s′) and the inverse model (φ(s), φ(s′)) → a."""
     one, two, three = jax.random.split(key, 3)
-    trained = {
-        "encoder": init_mlp(one, size, width, width, latent),
-        "model": init_mlp(two, latent + actions, width, latent),
-        "inverse": init_mlp(three, 2 * latent, width, actions),
-    }
-    return (), trained
+    trained = {"encoder": init_mlp(one, size, width, width, latent)}
+    if forward:
+        trained["model"] = init_mlp(two, latent + actions, width, latent)
+    return (), {**trained, "inverse": init_mlp(three, 2 * latent, width, actions)}
 
 
-def _dynamics_losses(discrete: bool, forward: float, inverse: float) -> Callable[[Weights, Weights, Rows], jax.Array]:
-    """Return the loss  forward · ½‖g(φ(s), a) − φ(s′)‖² + inverse · (error of a predicted from φ(s), φ(s′))."""
-
-    def losses(fixed: Weights, trained: Weights, rows: Rows) -> jax.Array:
-        return forward * 0.5 * _surprise(trained, rows) + inverse * _misread(trained, rows, discrete)
-
-    return losses
-
-
-def _surprise(trained: Weights, rows: Rows) -> jax.Array:
-    """Return ‖φ(s′) − g(φ(s), a)‖², (B,)."""
+def _surprise(fixed: Weights, trained: Weights, rows: Rows) -> jax.Array:
+    """Return ‖φ(s′) − g(φ(s), a)‖²."""
     before, after = mlp(trained["encoder"], rows.x), mlp(trained["encoder"], rows.y)
     return ((mlp(trained["model"], jnp.concatenate([before, rows.a], axis=-1)) - after) ** 2).sum(axis=-1)
 
 
-def _misread(trained: Weights, rows: Rows, discrete: bool) -> jax.Array:
-    """Return the error of a predicted from φ(s) and φ(s′): cross-entropy, or mean squared error of numbers, (B,)."""
+def _impact(fixed: Weights, trained: Weights, rows: Rows) -> jax.Array:
+    """Return ‖φ(s′) − φ(s)‖."""
+    before, after = mlp(trained["encoder"], rows.x), mlp(trained["encoder"], rows.y)
+    return jnp.sqrt(((after - before) ** 2).sum(axis=-1))
+
+
+def _misread(fixed: Weights, trained: Weights, rows: Rows, *, discrete: bool) -> jax.Array:
+    """Return the error of a predicted from φ(s) and φ(s′): cross-entropy, or mean squared error of numbers."""
     before, after = mlp(trained["encoder"], rows.x), mlp(trained["encoder"], rows.y)
     guess = mlp(trained["inverse"], jnp.concatenate([before, after], axis=-1))
     if discrete:
@@ -261,20 +256,22 @@ def _misread(trained: Weights, rows: Rows, discrete: bool) -> jax.Array:
     return ((guess - rows.a) ** 2).mean(axis=-1)
 
 
-def _encode(action: Any, B: int, actions: int, discrete: bool) -> jax.Array:
-    """Return the actions as (B, actions) floats, one-hot if they are discrete; 0 for None."""
-    if action is None:
-        return jnp.zeros((B, actions))
-    return jax.nn.one_hot(action, actions) if discrete else jnp.reshape(action, (B, actions)).astype(jnp.float32)
+def _dynamics_losses(
+    fixed: Weights, trained: Weights, rows: Rows, *, discrete: bool, forward: float, inverse: float
+) -> jax.Array:
+    """Return  forward · ½‖g(φ(s), a) − φ(s′)‖² + inverse · (error of a predicted from φ(s), φ(s′))."""
+    ahead = forward * 0.5 * _surprise(fixed, trained, rows)
+    return ahead + inverse * _misread(fixed, trained, rows, discrete=discrete)
+
+
+# ------------------------------------------------------------------ memories of the current episodes
 
 
 def _per_visit(visits: Visits, factor: Callable[[jax.Array], jax.Array]) -> Memory:
     """Multiply novelty by a factor of n(s′), the visits in this episode."""
 
-    def pay(
-        state: Any, novelty: jax.Array, obs: jax.Array, next_obs: jax.Array, done: jax.Array, valid: jax.Array
-    ) -> tuple[Any, jax.Array]:
-        state, n = visits.arrive(state, obs, next_obs, done, valid)
+    def pay(state: Any, novelty: jax.Array, *row: jax.Array) -> tuple[Any, jax.Array]:
+        state, n = visits.arrive(state, *row)
         return state, novelty * factor(n)
 
     return Memory(visits.init, pay)
@@ -283,9 +280,6 @@ def _per_visit(visits: Visits, factor: Callable[[jax.Array], jax.Array]) -> Memo
 def _ellipsoid(latent: int, ridge: float) -> Memory:
     """Keep C⁻¹ of every environment's episode, (B, d, d), by the formula of Sherman and Morrison."""
     fresh = jnp.eye(latent) / ridge
-
-    def init(obs: jax.Array) -> jax.Array:
-        return jnp.broadcast_to(fresh, (len(obs), latent, latent))
 
     def pay(
         inverse: jax.Array, features: jax.Array, obs: Any, next_obs: Any, done: jax.Array, valid: jax.Array
@@ -296,4 +290,4 @@ def _ellipsoid(latent: int, ridge: float) -> Memory:
         inverse = jnp.where(valid[:, None, None], inverse - change, inverse)
         return jnp.where((done & valid)[:, None, None], fresh, inverse), F
 
-    return Memory(init, pay)
+    return Memory(lambda obs: jnp.broadcast_to(fresh, (len(obs), latent, latent)), pay)

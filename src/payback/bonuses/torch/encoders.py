@@ -13,7 +13,6 @@ import torch
 
 from payback.bonuses.observations import as_array, flat_rows, numbers_of, refuse_other_actions
 
-LAYOUTS = ("HWC", "CHW")
 NARROW = (torch.uint8, torch.int8, torch.float32, torch.float16)
 """Dtypes that are kept as they are; others become float32."""
 
@@ -37,7 +36,7 @@ class ObservationEncoder:
         layout: str | None = None,
         device: torch.device | str = "cpu",
     ):
-        if layout not in (None, *LAYOUTS):
+        if layout not in (None, "HWC", "CHW"):
             raise ValueError(f'{name}: layout is "HWC" (channels last), "CHW" (channels first) or None, got {layout!r}')
         self._name, self._view, self._layout, self._device = name, view, layout, device
         self._channels_are_last: bool | None = None
@@ -60,7 +59,9 @@ class ObservationEncoder:
             )
         if rows.ndim == 3:
             return rows[:, None]
-        return rows.permute(0, 3, 1, 2) if rows.ndim == 4 and self._is_last(tuple(rows.shape[1:])) else rows
+        if rows.ndim == 4 and self._channels_are_last is None:
+            self._channels_are_last = _layout_of(self._name, tuple(rows.shape[1:]), self._layout) == "HWC"
+        return rows.permute(0, 3, 1, 2) if rows.ndim == 4 and self._channels_are_last else rows
 
     def _as_tensor(self, obs: Any) -> torch.Tensor:
         if isinstance(obs, torch.Tensor) and not obs.dtype.is_complex:
@@ -75,13 +76,13 @@ class ObservationEncoder:
             obs = obs.view(np.uint8)  # because Torch does not subtract booleans
         elif obs.ndim > 1 and (obs.dtype == np.float64 or (obs.dtype.kind in "iu" and obs.dtype.itemsize > 1)):
             obs = obs.astype(np.float32)
-        # In a third of the time that torch.tensor(obs) takes; `to` copies nothing where the device is the CPU.
+        # Three times as fast as torch.tensor(obs); `to` copies nothing where the device is the CPU.
         return torch.from_numpy(obs.copy()).to(self._device)
 
     def _one_array(self, obs: Any) -> np.ndarray:
         if isinstance(obs, (Mapping, tuple)):
             return flat_rows(self._name, obs, np.float32)
-        return numbers_of(self._name, obs)[1][0]
+        return numbers_of(self._name, obs)[0]
 
     def _one_hot(self, rows: torch.Tensor) -> torch.Tensor:
         if self._states is None or rows.dtype.is_floating_point:
@@ -94,11 +95,6 @@ class ObservationEncoder:
         if bool(((index < 0) | (index >= n)).any()):
             raise ValueError(f"{self._name}: observations must be whole numbers from {start} to {start + n - 1}")
         return torch.nn.functional.one_hot(index, n).float()
-
-    def _is_last(self, shape: tuple[int, ...]) -> bool:
-        if self._channels_are_last is None:
-            self._channels_are_last = _layout_of(self._name, shape, self._layout) == "HWC"
-        return self._channels_are_last
 
 
 def _layout_of(name: str, shape: tuple[int, ...], asked: str | None) -> str:

@@ -1,4 +1,4 @@
-"""The engine of all network bonuses: read, pay, remember, learn, save. A bonus adds its `Method`."""
+"""The engine of all network bonuses: read, pay, learn, save. A `Method` adds the networks, the formula and the loss."""
 
 # Torch's fork_rng, manual_seed, backward and Optimizer.step have parameters without types.
 # pyright: reportUnknownMemberType=false
@@ -6,25 +6,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from payback.bonuses.bonus import LIMIT, WARMUP, Bonus, Scale, as_tensor_like
+from payback.bonuses import bonus
+from payback.bonuses.bonus import LIMIT, WARMUP, Bonus, Scale, as_tensor_like, read_options
 from payback.bonuses.observations import map_parts, rollout_flags, valid_rows
 from payback.bonuses.torch.encoders import ActionEncoder, ObservationEncoder
-from payback.bonuses.torch.learning import Batch, Learning, Method, Rows
+from payback.bonuses.torch.memory import Batch, Ellipsoid, Learning, PerVisit, Rows, Whitening, scale_steps, whitened
 from payback.bonuses.torch.networks import initialise, read_device
-from payback.bonuses.torch.statistics import Whitening, scale_steps, whitened
 from payback.core.arrays import all_finite
-from payback.core.validate import read_count
 
 SEGMENT = 4096
 """The most rows of a rollout that pass the networks at once."""
 _with_gradients = torch.inference_mode(False)
 """Hosts may collect in inference mode, as rsl_rl does, or without gradients, which learning needs."""
+
+
+class Options(bonus.Options, total=False):
+    """Options of every network bonus in Torch, beside its own sizes."""
+
+    view: Callable[[Any], Any] | None
+    """From a batch of observations to the array that the networks see, for instance `lambda obs: obs["image"]`."""
+    layout: str | None
+    """Where an image's channels are: "HWC", "CHW", or None to infer it from the shape."""
+    device: str | torch.device
+    seed: int
+    """Repeats weights and the draw of transitions; Torch's own generator is left alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """What one intrinsic reward is, in terms of x, a, y: whitened s, encoded a, whitened s′, (B, …)."""
+
+    name: str
+    sizes: Mapping[str, Any]
+    """Saved with the bonus and compared when it is loaded."""
+    build: Callable[[tuple[int, ...], ActionEncoder | None], nn.ModuleDict]
+    """From an observation's shape and the action encoder to the networks; those without gradient stay as drawn."""
+    novelty: Callable[[nn.ModuleDict, Any, Any, torch.Tensor], torch.Tensor]
+    """(networks, x, a, y) → (B,), or what `memory.pay` takes."""
+    loss: Callable[[nn.ModuleDict, Any, Any, torch.Tensor], torch.Tensor]
+    """(networks, x, a, y) → the number to minimise."""
+    memory: PerVisit | Ellipsoid | None = None
+    """What it remembers of the current episodes."""
+    reads_actions: bool = False
+    looks_back: bool = False
+    """Whether the networks read s as well as s′."""
 
 
 class NetworkBonus(Bonus):
@@ -60,16 +92,13 @@ class NetworkBonus(Bonus):
         device: str | torch.device = "cpu",
         seed: int = 0,
     ):
-        super().__init__(method.name, alpha, normalise, Scale(read_count("warmup", warmup, 0), clip, first=0.0))
-        if not 0 < share <= 1:
-            raise ValueError(f"{self.name}: share must lie in (0, 1], got {share!r}")
+        read_options(learn_every, share, batch_size, warmup, clip)
+        super().__init__(method.name, alpha, normalise, Scale(warmup, clip, first=0.0))
         self.method, self.whiten, self.episodic = method, whiten, method.memory is not None
         self._device, self._seed, self._rate = read_device(self.name, device), seed, rate
         self._encode = ObservationEncoder(self.name, view, layout, self._device)
         self._actions = None if actions is None else ActionEncoder(self.name, actions, self._device)
-        self._learning = Learning(
-            read_count("learn_every", learn_every, 0), share, read_count("batch_size", batch_size, 1), seed
-        )
+        self._learning = Learning(learn_every, share, batch_size, seed)
         self._shape: tuple[int, ...] | None = None
         self.networks = nn.ModuleDict()
         """Made at the first call, when the observations' shape is known."""
@@ -79,17 +108,15 @@ class NetworkBonus(Bonus):
         """Return F (B,) of a batch of transitions, then learn from them if it is time."""
         batch = self._read(obs, action, next_obs)
         valid = valid_rows(info, len(batch.y))
-        memory, kept = self.method.memory, batch if valid is None else self._only(batch, valid)
+        kept = self._only(batch, valid)
         with torch.inference_mode():
-            seen = self._seen(batch)
-            novelty = self.method.novelty(self.networks, *seen)
+            novelty = self.method.novelty(self.networks, *self._seen(batch))
             self._refuse_not_finite(novelty, valid)
             if self.whiten:
                 self._whitening.add(kept.y)
-            if memory is not None:
-                novelty = memory.pay(novelty[None], Rows(obs, next_obs, valid=None if valid is None else valid[None]))[
-                    0
-                ]
+            if self.method.memory is not None:
+                rows = Rows(obs, next_obs, valid=None if valid is None else valid[None])
+                novelty = self.method.memory.pay(novelty[None], rows)[0]
         paid = self._paid(novelty.cpu().numpy().astype(np.float64), valid)
         if self._learning.add(kept):
             self._learn()
@@ -97,12 +124,11 @@ class NetworkBonus(Bonus):
 
     @_with_gradients
     def of_rollout(self, obs: Any, actions: Any, next_obs: Any, dones: Any, valid: Any = None) -> Any:
-        """Return F (T, B) of a finished rollout: what T calls return, with a `reset` where an episode ends.
+        """Return F (T, B) of a finished rollout, as `Bonus.of_rollout` does, up to rounding.
 
-        Learning is no obstacle: the networks see at once all steps up to the next time to learn, each whitened by the
-        steps before it. F differs from that of T calls by rounding. Everything stays on the device, which is waited
-        for once per rollout; only RIDE and NovelD, which count visits, copy observations to the host, also once.
-        `dones` (T, B) marks the ends of episodes, `valid` the rows that count. F is a tensor if `next_obs` is one.
+        The networks see all steps up to the next time to learn at once, each whitened by the steps before it. All
+        stays on the device, which is waited for once per rollout; RIDE and NovelD, which count visits, copy the
+        observations to the host, also once.
         """
         ends, counted = rollout_flags(self.name, dones, valid)
         if not ends.size:
@@ -120,11 +146,9 @@ class NetworkBonus(Bonus):
         novelty = novelty if flags is None else torch.where(flags, novelty, 0.0)
         scaled = scale_steps(self._scale, novelty, rows)
         paid = self.alpha * (scaled if self.normalise else novelty)
-        return (
-            paid.to(next_obs.device)
-            if isinstance(next_obs, torch.Tensor)
-            else as_tensor_like(next_obs, paid.cpu().numpy().astype(np.float64))
-        )
+        if isinstance(next_obs, torch.Tensor):
+            return paid.to(next_obs.device)
+        return paid.cpu().numpy().astype(np.float64)
 
     @_with_gradients
     def learn(self, batch: tuple[Any, Any, Any]) -> float:
@@ -159,8 +183,7 @@ class NetworkBonus(Bonus):
         if tuple(y.shape[1:]) != self._shape:
             raise ValueError(f"{self.name} was made for observations of shape {self._shape}, got {tuple(y.shape[1:])}")
         x = self._encode(obs) if self.method.looks_back else None
-        reads = self._actions is not None and self.method.reads_actions
-        return Batch(x, self._actions(action, len(y)) if reads and self._actions else None, y)
+        return Batch(x, None if self._actions is None else self._actions(action, len(y)), y)
 
     def _build(self, shape: tuple[int, ...]) -> None:
         # Drawn on the CPU whatever Torch's default device is, so that a seed means the same weights on every device.
@@ -173,13 +196,15 @@ class NetworkBonus(Bonus):
         trained = [weight for weight in networks.parameters() if weight.requires_grad]
         self._optimiser = torch.optim.Adam(trained, lr=self._rate)
 
-    def _seen(self, batch: Batch) -> Batch:
-        """Whiten s and s′ by the statistics so far."""
-        see = self._whitening if self.whiten else torch.Tensor.float
+    def _seen(self, batch: Batch, see: Callable[[torch.Tensor], torch.Tensor] | None = None) -> Batch:
+        """Whiten s and s′, by the statistics so far unless `see` does it."""
+        see = see or (self._whitening if self.whiten else torch.Tensor.float)
         return Batch(None if batch.x is None else see(batch.x), batch.a, see(batch.y))
 
-    def _only(self, batch: Batch, valid: np.ndarray) -> Batch:
-        # By index, because a mask would make the host wait for the device.
+    def _only(self, batch: Batch, valid: np.ndarray | None) -> Batch:
+        """Return the valid rows, by index, because a mask would make the host wait for the device."""
+        if valid is None:
+            return batch
         rows = torch.from_numpy(np.flatnonzero(valid)).to(self._device)
         return batch.map(lambda part: part[rows])
 
@@ -220,13 +245,13 @@ class NetworkBonus(Bonus):
         n, B = ends[steps].shape
         at = slice(steps.start * B, steps.stop * B)
         part, valid = batch.map(lambda x: x[at]), None if counted is None else counted[steps]
-        kept, memory = part if valid is None else self._only(part, valid.ravel()), self.method.memory
+        kept = self._only(part, None if valid is None else valid.ravel())
         with torch.inference_mode():
             novelty = self.method.novelty(self.networks, *self._seen_in_turn(part, kept, (n, B), rows[steps], valid))
             novelty = novelty.reshape(n, B, *novelty.shape[1:])
-            if memory is not None:
+            if self.method.memory is not None:
                 obs, next_obs = (map_parts(lambda x: x[at], x) for x in (flat[0], flat[2]))
-                novelty = memory.pay(novelty, Rows(obs, next_obs, ends[steps], valid))
+                novelty = self.method.memory.pay(novelty, Rows(obs, next_obs, ends[steps], valid))
         if self._learning.add(kept, int((rows[steps] > 0).sum())):
             self._learn()
         return novelty
@@ -235,18 +260,16 @@ class NetworkBonus(Bonus):
         self, part: Batch, kept: Batch, shape: tuple[int, int], rows: np.ndarray, valid: np.ndarray | None
     ) -> Batch:
         """Whiten each of n steps by the steps before it, and take them into account."""
-        if not self.whiten or self._whitening.count == 0:
+        if not self.whiten:
+            return self._seen(part)
+        if self._whitening.count == 0:
             seen = self._seen(part)
-            if self.whiten:
-                self._whitening.add(kept.y)
+            self._whitening.add(kept.y)
             return seen
         flags = None if valid is None else torch.from_numpy(valid).to(self._device)
         mean, var = self._whitening.add_steps(part.y.reshape(*shape, *part.y.shape[1:]), rows, flags)
 
-        def see(x: torch.Tensor) -> torch.Tensor:
-            return whitened(x.reshape(*shape, *x.shape[1:]), mean, var).flatten(0, 1)
-
-        return Batch(None if part.x is None else see(part.x), part.a, see(part.y))
+        return self._seen(part, lambda x: whitened(x.reshape(*shape, *x.shape[1:]), mean, var).flatten(0, 1))
 
     # ------------------------------------------------------------------ learning
 
@@ -267,8 +290,7 @@ class NetworkBonus(Bonus):
         found = novelty.cpu().numpy()
         if all_finite(found):
             return
-        bad = ~np.isfinite(found).reshape(len(found), -1).all(axis=1)
-        bad = bad if valid is None else bad & valid
+        bad = ~np.isfinite(found).reshape(len(found), -1).all(axis=1) & (True if valid is None else valid)
         if bad.any():
             self._refuse(f"environment {int(np.flatnonzero(bad)[0])}")
 

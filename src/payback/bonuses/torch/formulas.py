@@ -1,19 +1,24 @@
-"""The network bonuses: RND, NovelD, ICM, RIDE, E3B and Disagreement, each a formula and a loss on its networks."""
+"""The network bonuses: RND, NovelD, ICM, RIDE, E3B and Disagreement, each a formula and a loss on its networks.
+
+`actions` is the action space of one environment, or a number of discrete actions; an adapter passes its environment's.
+F is divided by the root mean square of all earlier F (`normalise`). Visits are counted as in `EpisodicCount`, by `key`
+of one observation.
+"""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any, Unpack
 
+import numpy as np
 import torch
 from torch import nn
 
 from payback.bonuses.bonus import ALPHA
 from payback.bonuses.observations import Key
 from payback.bonuses.torch.encoders import ActionEncoder
-from payback.bonuses.torch.engine import NetworkBonus
-from payback.bonuses.torch.learning import Method, Options
-from payback.bonuses.torch.memory import Ellipsoid, PerVisit, first_visit, one_over_root
+from payback.bonuses.torch.engine import Method, NetworkBonus, Options
+from payback.bonuses.torch.memory import Ellipsoid, PerVisit
 from payback.bonuses.torch.networks import InverseModel, dynamics, encoder, mlp
 from payback.core.validate import read_count
 
@@ -31,13 +36,12 @@ def RND(  # noqa: N802  the method's name
 
         F_t = α ‖f̂(s_{t+1}) − f(s_{t+1})‖²
 
-    f is a fixed random network; f̂, `deeper` by two layers, is trained to copy it where the agent has been. Observations
-    are whitened and clipped to ±5, F is divided by the root mean square of all earlier F (`normalise`). The authors
-    divide by the deviation of discounted sums, and pay a second, non-episodic stream with its own γ, which lies outside
-    the guarantee.
+    f is a fixed random network; f̂, two layers `deeper`, is trained to copy it where the agent has been. The authors
+    divide F by the deviation of discounted sums, and pay a second, non-episodic stream with its own γ, which lies
+    outside the guarantee.
 
-    F hardly changes within an episode: a step back and forth pays twice, and what GRM repays is what it paid a few
-    steps before. With GRM use `payback.bonuses.episodic(RND())`, which pays less for each further visit in an episode.
+    F hardly changes within an episode: a step back and forth pays twice, and GRM repays what it paid a few steps
+    before. With GRM, use `payback.bonuses.episodic(RND())`, which pays less for each further visit in an episode.
 
     >>> import numpy as np
     >>> bonus, obs = RND(normalise=False, learn_every=1, share=1.0), np.eye(4, dtype=np.float32)
@@ -70,9 +74,8 @@ def NovelD(  # noqa: N802  the method's name
 
         F_t = α max(ν(s_{t+1}) − c ν(s_t), 0) · [s_{t+1} is visited for the first time in this episode]
 
-    ν is the error of `RND` and c the `margin`. Visits are counted as in `EpisodicCount`, by `key` of one observation.
-    F is divided by the root mean square of all earlier F (`normalise`); the authors clip the total reward to ±1, which
-    would break the repayment.
+    ν is the error of `RND` and c the `margin`. The authors clip the total reward to ±1, which would break the
+    repayment.
 
     >>> import numpy as np
     >>> bonus, obs = NovelD(), np.eye(3, dtype=np.float32)
@@ -85,7 +88,7 @@ def NovelD(  # noqa: N802  the method's name
         build=partial(_distillation, width=width, latent=latent, deeper=2),
         novelty=partial(_difference, margin=margin),
         loss=_error_loss,
-        memory=PerVisit("NovelD", key, first_visit),
+        memory=PerVisit("NovelD", key, _first_visit),
         looks_back=True,
     )
     return NetworkBonus(method, alpha=alpha, rate=rate, **options)
@@ -106,10 +109,8 @@ def ICM(  # noqa: N802  the method's name
 
         F_t = α ‖φ(s_{t+1}) − g(φ(s_t), a_t)‖²
 
-    φ learns to predict a_t from s_t and s_{t+1}, so that noise which no action influences need not be in it. `actions`
-    is the action space of one environment, or a number of discrete actions; an adapter passes its environment's.
-    `forward` and `inverse` are the paper's β and 1 − β. F is divided by the root mean square of all earlier F
-    (`normalise`).
+    φ learns to predict a_t from s_t and s_{t+1}, so that it can ignore noise that no action influences. `forward` and
+    `inverse` are the paper's β and 1 − β.
 
     >>> import numpy as np
     >>> bonus, obs = ICM(actions=2), np.ones((4, 3), np.float32)
@@ -144,9 +145,8 @@ def RIDE(  # noqa: N802  the method's name
 
         F_t = α ‖φ(s_{t+1}) − φ(s_t)‖ / √n(s_{t+1})
 
-    φ learns from an inverse and a forward model, and `actions` are read, as in `ICM`. n counts this episode's visits
-    as `EpisodicCount` does, by `key` of one observation. F is divided by the root mean square of all earlier F
-    (`normalise`); the authors clip the total reward to ±1, which would break the repayment.
+    φ learns from an inverse and a forward model, as in `ICM`; n counts this episode's visits. The authors clip the
+    total reward to ±1, which would break the repayment.
 
     >>> import numpy as np
     >>> bonus, obs = RIDE(actions=2), np.eye(3, dtype=np.float32)
@@ -159,7 +159,7 @@ def RIDE(  # noqa: N802  the method's name
         build=partial(dynamics, width=width, latent=latent),
         novelty=_impact,
         loss=partial(_dynamics_loss, forward=forward, inverse=inverse),
-        memory=PerVisit("RIDE", key, one_over_root),
+        memory=PerVisit("RIDE", key, _one_over_root),
         reads_actions=True,
         looks_back=True,
     )
@@ -180,8 +180,7 @@ def E3B(  # noqa: N802  the method's name
 
         F_t = α φ(s_{t+1})ᵀ C⁻¹ φ(s_{t+1}),   C = λI + Σ φφᵀ over this episode's earlier s′,  λ the `ridge`
 
-    φ learns to predict a_t from s_t and s_{t+1}, as in `ICM`; steps already in C keep the φ that they had. F is divided
-    by the root mean square of all earlier F (`normalise`).
+    φ learns to predict a_t from s_t and s_{t+1}, as in `ICM`; steps already in C keep the φ that they had.
 
     >>> import numpy as np
     >>> bonus, obs = E3B(actions=2, normalise=False), np.ones((1, 3), np.float32)
@@ -216,9 +215,8 @@ def Disagreement(  # noqa: N802  the method's name
 
         F_t = α · mean over features of  Var_k g_k(φ(s_t), a_t)
 
-    φ is a fixed random network. The models start from different weights and learn from the same transitions, so that
-    they agree where they have learned, also on the mean of what is random. `actions` are read as in `ICM`. F is divided
-    by the root mean square of all earlier F (`normalise`).
+    φ is a fixed random network. The models start from different weights and learn from the same transitions, so they
+    agree where they have learned, also on the mean of a random outcome.
 
     >>> import numpy as np
     >>> bonus, obs = Disagreement(actions=2), np.ones((4, 3), np.float32)
@@ -265,6 +263,14 @@ def _difference(networks: nn.ModuleDict, x: torch.Tensor, a: Any, y: torch.Tenso
     """Return max(ν(s′) − c ν(s), 0), (B,)."""
     before, after = _error(networks, torch.cat([x, y])).chunk(2)
     return (after - margin * before).clamp(min=0)
+
+
+def _first_visit(n: np.ndarray) -> np.ndarray:
+    return n == 1
+
+
+def _one_over_root(n: np.ndarray) -> np.ndarray:
+    return 1 / np.sqrt(n)
 
 
 def _surprise(networks: nn.ModuleDict, x: torch.Tensor, a: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -1,28 +1,199 @@
-"""What some bonuses remember of the current episodes: visits (RIDE, NovelD) and an ellipsoid of features (E3B)."""
+"""What a network bonus keeps: statistics of all training, transitions to learn from, memories of current episodes."""
 
 # Torch's from_numpy has a parameter without a type.
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
+from payback.bonuses.bonus import Scale
 from payback.bonuses.observations import Key, map_parts, refuse_other_number, rows_to_reset
-from payback.bonuses.torch.learning import Rows
-from payback.bonuses.torch.statistics import wide_dtype
 from payback.bonuses.visits import Visits
+
+CLIP = 5.0
+"""Whitened observations stay within ± this (Burda et al. 2018)."""
+
+
+class Batch(NamedTuple):
+    """s, a and s′ as tensors of N rows, not yet whitened; None where a bonus does not read it."""
+
+    x: torch.Tensor | None
+    a: torch.Tensor | None
+    y: torch.Tensor
+
+    def map(self, function: Callable[[torch.Tensor], torch.Tensor]) -> Batch:
+        """Apply a function to each tensor."""
+        return Batch(*(None if part is None else function(part) for part in self))  # type: ignore[arg-type]
+
+
+class Rows(NamedTuple):
+    """n steps of B environments, as the host has them: observations (n·B, …), and flags (n, B)."""
+
+    obs: Any
+    next_obs: Any
+    ends: np.ndarray | None = None
+    valid: np.ndarray | None = None
+
+
+class Whitening:
+    """Mean and variance of every number of an observation, over all earlier valid rows.
+
+        x̂_t = clip((x_t − μ_{t−1}) / σ_{t−1}, ±5)
+
+    Before the first row, μ = 0 and σ = 1.
+
+    >>> whitening = Whitening((1,))
+    >>> whitening.add(torch.tensor([[1.0], [3.0]]))
+    >>> whitening(torch.tensor([[2.0], [3.0], [100.0]])).flatten().tolist()
+    [0.0, 1.0, 5.0]
+    """
+
+    def __init__(self, shape: tuple[int, ...], device: torch.device | str = "cpu"):
+        self.mean: torch.Tensor = torch.zeros(shape, device=device)
+        self.var: torch.Tensor = torch.ones(shape, device=device)
+        self.count = 0
+        self._each = torch.zeros((1, 0), device=device)
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the rows, whitened by what was added so far."""
+        return whitened(x, self.mean, self.var)
+
+    def add(self, x: torch.Tensor) -> None:
+        """Take rows into account from the next call on.
+
+        With the old mean μ and d = x − μ of the new rows, their share being w:  μ ← μ + w d̄,
+        σ² ← σ² + w (mean(d²) − σ²) − (w d̄)², which loses no digits because d is small.
+        """
+        rows = x.shape[0]
+        if not rows:
+            return
+        if self.count == 0:
+            self.var, self.mean = torch.var_mean(x.float(), dim=0, correction=0)
+            self.count = rows
+            return
+        # A product with a row of 1/rows is the mean over rows, in half the time of `mean(dim=0)` for few rows.
+        if self._each.shape[1] != rows:
+            self._each = torch.full((1, rows), 1 / rows, device=x.device)
+        away, share, shape = (x - self.mean).reshape(rows, -1), rows / (self.count + rows), self.mean.shape
+        step = torch.mm(self._each, away).mul_(share).view(shape)
+        square = torch.mm(self._each, away.square_()).view(shape)
+        self.var = self.var.lerp(square, share).addcmul_(step, step, value=-1).clamp_(min=0)
+        self.mean, self.count = self.mean + step, self.count + rows
+
+    def add_steps(
+        self, x: torch.Tensor, counts: np.ndarray, valid: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Take n steps (n, B, …) into account; return the mean and variance before each of them, (n, 1, …).
+
+        `counts` (n,) are their valid rows. All sums are relative to the mean so far, so some rows have to be known.
+        """
+        away = x - self.mean
+        if valid is not None:
+            away = torch.where(valid.view(*valid.shape, *[1] * (x.ndim - 2)), away, 0.0)
+        wide = wide_dtype(x.device)
+        total = torch.as_tensor(self.count + np.cumsum(counts), dtype=wide, device=x.device)
+        total = total.view(-1, *[1] * (x.ndim - 2))
+        step = away.sum(1).cumsum(0, dtype=wide) / total
+        square = (self.var.to(wide) * self.count + away.square_().sum(1).cumsum(0, dtype=wide)) / total
+        var = (square - step * step).clamp_(min=0).float()
+        mean = (self.mean + step).float()
+        before = torch.cat([self.mean[None], mean[:-1]])[:, None], torch.cat([self.var[None], var[:-1]])[:, None]
+        self.mean, self.var, self.count = mean[-1], var[-1], self.count + int(counts.sum())
+        return before
+
+
+def whitened(x: torch.Tensor, mean: torch.Tensor, var: torch.Tensor) -> torch.Tensor:
+    """Return (x − mean) / √var, clipped."""
+    return (x - mean).mul_((var + 1e-8).rsqrt()).clamp_(-CLIP, CLIP)
+
+
+def scale_steps(scale: Scale, F: torch.Tensor, counts: np.ndarray) -> torch.Tensor:
+    """Return F̂ (T, B) as T calls of `scale` do, and take F into account; invalid rows hold 0, `counts` are valid.
+
+    The sums stay on the device, and one of them is read at the end.
+    """
+    wide = wide_dtype(F.device)
+    seen = scale.seen + np.cumsum(counts) - counts
+    measured = np.where(seen >= scale.warmup // 2, counts, 0)
+    total = scale.measured + np.cumsum(measured)
+    start = torch.full((1,), scale.square * scale.measured, dtype=wide, device=F.device)
+    squares = F.to(wide).square().sum(1) * torch.as_tensor(measured > 0, device=F.device)
+    squares = torch.cat([start, start + squares.cumsum(0)])
+    before = squares[:-1] / torch.as_tensor(np.maximum(total - measured, 1), dtype=wide, device=F.device)
+    scaled = torch.where(before > 0, F.T / before.clamp(min=1e-300).sqrt().to(F.dtype), F.T * scale.first).T
+    paid = torch.as_tensor(seen >= scale.warmup, device=F.device)[:, None]
+    scale.square = float(squares[-1]) / max(int(total[-1]), 1)
+    scale.seen, scale.measured = int(scale.seen + counts.sum()), int(total[-1])
+    return torch.where(paid, scaled.clamp(max=scale.limit), 0.0)
+
+
+def wide_dtype(device: torch.device) -> torch.dtype:
+    """Return float64, which Apple's GPUs do not have."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
+class Learning:
+    """Keep the transitions of `every` calls, then draw a random share of them in batches.
+
+    >>> learning = Learning(every=2, share=0.5, batch_size=3, seed=0)
+    >>> [learning.add(Batch(None, None, torch.zeros(4, 1))) for _ in range(2)]
+    [False, True]
+    >>> [len(batch.y) for batch in learning.draw()]
+    [3, 1]
+    """
+
+    def __init__(self, every: int, share: float, batch_size: int, seed: int):
+        self.every, self._share, self._size = every, share, batch_size
+        self._generator = torch.Generator("cpu").manual_seed(seed)
+        self._kept: list[Batch] = []
+        self.calls = 0
+
+    def add(self, batch: Batch, calls: int = 1) -> bool:
+        """Keep the valid rows of some calls; return whether it is time to learn."""
+        if self.every and len(batch.y):
+            self._kept.append(batch)
+            self.calls += calls
+        return 0 < self.every <= self.calls
+
+    def draw(self) -> Iterator[Batch]:
+        """Yield batches of a random share of what was kept, and forget it all."""
+        whole, self._kept, self.calls = self._whole(), [], 0
+        N = len(whole.y)
+        drawn = torch.randperm(N, generator=self._generator, device="cpu")[: max(1, round(self._share * N))]
+        for rows in torch.split(drawn.to(whole.y.device), self._size):
+            yield whole.map(lambda part, rows=rows: part[rows])
+
+    def _whole(self) -> Batch:
+        columns = zip(*self._kept, strict=True)
+        return Batch(*(None if column[0] is None else torch.cat(column) for column in columns))  # type: ignore[arg-type]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return what to save."""
+        arrays = {"generator": self._generator.get_state().numpy(), "calls": np.array(self.calls)}
+        if self._kept:
+            whole = self._whole()._asdict()
+            arrays |= {f"kept.{part}": value.cpu().numpy() for part, value in whole.items() if value is not None}
+        return arrays
+
+    def restore(self, arrays: dict[str, np.ndarray], device: torch.device) -> None:
+        """Take over what was saved."""
+        self._generator.set_state(torch.from_numpy(arrays["generator"]))
+        self.calls, found = int(arrays["calls"]), [arrays.get(f"kept.{part}") for part in Batch._fields]
+        parts: list[Any] = [None if part is None else torch.as_tensor(part, device=device) for part in found]
+        self._kept = [] if parts[-1] is None else [Batch(*parts)]
 
 
 class PerVisit(Visits):
     """Multiply novelty by a factor of n(s′), the visits in this episode, which are counted on the host.
 
-    >>> memory, rows = PerVisit("RIDE", None, one_over_root), Rows(-np.ones((1, 1)), np.ones((1, 1)))
+    >>> memory, rows = PerVisit("RIDE", None, lambda n: 1 / n), Rows(-np.ones((1, 1)), np.ones((1, 1)))
     >>> [memory.pay(torch.tensor([[2.0]]), rows).item() for _ in range(2)]
-    [2.0, 1.4142135381698608]
+    [2.0, 1.0]
     """
 
     def __init__(self, name: str, key: Key | None, factor: Callable[[np.ndarray], np.ndarray]):
@@ -38,16 +209,6 @@ class PerVisit(Visits):
             obs, next_obs = (map_parts(lambda part: part.reshape(*shape, *part.shape[1:]), x) for x in rows[:2])
             n = self.of_rollout(obs, next_obs, rows.ends, rows.valid)
         return novelty * torch.from_numpy(self._factor(n)).to(novelty.dtype).to(novelty.device)
-
-
-def one_over_root(n: np.ndarray) -> np.ndarray:
-    """Return RIDE's factor, 1/√n."""
-    return 1 / np.sqrt(n)
-
-
-def first_visit(n: np.ndarray) -> np.ndarray:
-    """Return NovelD's factor, 1 at the first visit and 0 later."""
-    return (n == 1).astype(np.float64)
 
 
 class Ellipsoid:

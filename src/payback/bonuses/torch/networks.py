@@ -13,11 +13,7 @@ from payback.bonuses.torch.encoders import ActionEncoder
 
 
 class Layers(nn.Sequential):
-    """Apply layers one after the other; hooks are not looked for, because that takes a quarter of a small pass.
-
-    >>> Layers(nn.ReLU())(torch.tensor([-1.0, 2.0])).tolist()
-    [0.0, 2.0]
-    """
+    """Apply layers one after the other, without looking for hooks, which takes a quarter of a small pass."""
 
     def __call__(self, input: torch.Tensor) -> torch.Tensor:
         """Return the output of the last layer."""
@@ -32,11 +28,7 @@ class Layers(nn.Sequential):
 
 
 def mlp(*sizes: int) -> Layers:
-    """Return linear layers of these sizes with ReLU between them.
-
-    >>> len(mlp(3, 8, 2))
-    3
-    """
+    """Return linear layers of these sizes with ReLU between them."""
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(sizes):
         layers += [nn.Linear(inputs, outputs), nn.ReLU(inplace=True)]
@@ -63,12 +55,7 @@ def encoder(shape: tuple[int, ...], *sizes: int, channels: int = 32) -> Layers:
 
 
 class InverseModel(Layers):
-    """Predict an action from φ(s) and φ(s′).
-
-    >>> model = InverseModel(True, 4, 8, 3)
-    >>> model.error(torch.zeros(1, 2), torch.zeros(1, 2), torch.tensor([[0.0, 1.0, 0.0]])).shape
-    torch.Size([])
-    """
+    """Predict an action from φ(s) and φ(s′)."""
 
     def __init__(self, discrete: bool, *sizes: int):
         super().__init__(*mlp(*sizes))
