@@ -23,8 +23,8 @@ SLOW = re.compile(
             r"tests/core/test_scaling\.py::test_before_a_match",
             r"tests/auditing/test_causes\.py::test_most_planted_causes_are_named\[0\.001",
             r"tests/auditing/test_(log_file|bad_logs)\.py::test_(memory|an_npz_beyond)",  # files larger than memory
-            r"tests/bonuses/test_jax\.py::.*\[(ICM.*|NovelD|E3B)\]",  # RND and RIDE have all their parts
-            r"tests/bonuses/test_jax\.py::test_(booleans|seeds).*\[(RND|episodic RND)\]",
+            r"tests/bonuses/test_jax\.py::.*\[(RND|ICM.*|NovelD|E3B)\]",  # RIDE and episodic RND have all their parts
+            r"tests/bonuses/test_jax\.py::test_((booleans|seeds).*\[(RIDE|episodic RND)\]|e3b_stays)",
             r"tests/bonuses/test_right\.py::test_a_noisy_television.*\[1\]",
             r"tests/docs/test_pages\.py",
             r"tests/integrations/test_examples\.py",  # trains to a threshold

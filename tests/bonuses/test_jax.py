@@ -51,7 +51,7 @@ def columns(rollout):
 
 
 def fresh(bonus, rollout, seed=0):
-    return bonus.init(jax.random.key(seed), jnp.asarray(rollout["obs"][0]))
+    return quick(bonus.init)(jax.random.key(seed), jnp.asarray(rollout["obs"][0]))
 
 
 @cache
@@ -135,17 +135,21 @@ def test_booleans_are_read_as_zeros_and_ones(name):
     np.testing.assert_allclose(paid, expected, rtol=1e-5)
 
 
-AS_IT_IS = {count: {"normalise": False}, episodic_count: {}}
+@cache
+def of_three_cells(make):
+    """A bonus of α/n for three cells, and its `update`, compiled once."""
+    bonus = make(3, alpha=1.0, root=False, **({"normalise": False} if make is count else {}))
+    return bonus, quick(bonus.update)
 
 
 @pytest.mark.parametrize("make", [count, episodic_count])
 def test_cells_may_be_booleans(make):
     """As an index, booleans would be a mask."""
-    bonus, no = make(2, alpha=1.0, root=False, **AS_IT_IS[make]), jnp.zeros(2, bool)
+    (bonus, update), no = of_three_cells(make), jnp.zeros(2, bool)
     for cells in (jnp.array([1, 0]), jnp.array([True, False])):
         state = bonus.init(jax.random.key(0), cells)
         for _ in range(2):
-            state, F = bonus.update(state, 1 - cells.astype(int), None, cells, no)
+            state, F = update(state, 1 - cells.astype(int), None, cells, no)
         assert F.tolist() == [0.5, 0.5]
 
 
@@ -153,13 +157,13 @@ def test_cells_may_be_booleans(make):
 @pytest.mark.parametrize("make", [count, episodic_count])
 def test_a_cell_outside_counts_as_the_nearest(make, outside, nearest):
     """Nothing can be raised under jit, and a place that is never counted would pay α for ever."""
-    bonus, no = make(3, alpha=1.0, root=False, **AS_IT_IS[make]), jnp.array([False])
+    (bonus, update), start, no = of_three_cells(make), jnp.array([1]), jnp.array([False])
     paid = []
     for cell in (outside, nearest):
-        state = bonus.init(jax.random.key(0), jnp.array([1]))
+        state = bonus.init(jax.random.key(0), start)
         for _ in range(3):
-            state, F = jax.jit(bonus.update)(state, jnp.array([1]), None, jnp.array([cell]), no)
-        _, inside = bonus.update(state, jnp.array([1]), None, jnp.array([nearest]), no)
+            state, F = update(state, start, None, jnp.array([cell]), no)
+        _, inside = update(state, start, None, jnp.array([nearest]), no)
         paid.append([*F.tolist(), *inside.tolist()])
     assert paid[0] == paid[1]
     np.testing.assert_allclose(paid[0], [1 / 3, 1 / 4], rtol=1e-6)
@@ -190,7 +194,7 @@ def test_invalid_rows_are_paid_nothing_and_change_nothing(name):
 def test_seeds_may_be_mapped_over(name):
     bonus, _, run = compiled(name)
     keys, rows = jax.random.split(jax.random.key(0), 2), (*columns(ROLLOUT), EVERY)
-    states = [bonus.init(key, rows[0][0]) for key in keys]
+    states = [quick(bonus.init)(key, rows[0][0]) for key in keys]
     both = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
     _, paid = quick(jax.vmap(lambda state: bonus.of_rollout(state, *rows)))(both)
     np.testing.assert_allclose(paid[1], run(states[1], *rows)[1], rtol=1e-3, atol=1e-5)
@@ -228,10 +232,10 @@ def test_wrong_sizes_are_refused():
 def test_an_invalid_row_does_not_begin_an_episode():
     """After an end, Gymnasium's NEXT_STEP gives an invalid row; the next valid one still starts at its own `obs`."""
     bonus, yes, no = episodic_count(3, alpha=1.0), jnp.array([True]), jnp.array([False])
-    state = bonus.init(jax.random.key(0), jnp.array([0]))
-    state, _ = bonus.update(state, jnp.array([0]), None, jnp.array([1]), yes)
-    state, _ = bonus.update(state, jnp.array([1]), None, jnp.array([0]), no, no)
-    _, F = bonus.update(state, jnp.array([0]), None, jnp.array([0]), no, yes)
+    state, update = bonus.init(jax.random.key(0), jnp.array([0])), quick(bonus.update)
+    state, _ = update(state, jnp.array([0]), None, jnp.array([1]), yes, yes)
+    state, _ = update(state, jnp.array([1]), None, jnp.array([0]), no, no)
+    _, F = update(state, jnp.array([0]), None, jnp.array([0]), no, yes)
     assert F.tolist() == [0.5]
 
 
@@ -262,7 +266,7 @@ def test_hashed_visits_are_those_of_a_dictionary(dtype):
 
 def test_episodic_divides_by_the_visits_of_this_episode():
     rollout, valid = views(T=200)
-    alone = rnd(**SIZES | {"learn_every": 0})
+    alone = count(11, cell=lambda obs: obs[:, 3, 3, 0])
     counts, bonus, rooted = episodic_count(alpha=1.0), episodic(alone), episodic(alone, root=True)
     paid = [
         scanned(pure, fresh(pure, rollout), rollout, jnp.asarray(valid))[1] for pure in (counts, alone, bonus, rooted)
@@ -275,15 +279,11 @@ def test_episodic_divides_by_the_visits_of_this_episode():
 
 
 def test_episodic_counts_what_the_key_returns():
-    bonus, no = (
-        episodic(
-            count(9, alpha=1.0, root=False, cell=lambda obs: obs[:, 0], normalise=False), key=lambda obs: obs[:, 0]
-        ),
-        [False],
-    )
-    state, no = bonus.init(jax.random.key(0), jnp.array([[0, 0]])), jnp.array(no)
+    counts = count(9, alpha=1.0, root=False, cell=lambda obs: obs[:, 0], normalise=False)
+    bonus, start, no = episodic(counts, key=lambda obs: obs[:, 0]), jnp.array([[0, 0]]), jnp.array([False])
+    state, update = bonus.init(jax.random.key(0), start), quick(bonus.update)
     for other in (1, 2):
-        state, F = bonus.update(state, jnp.array([[0, 0]]), None, jnp.array([[5, other]]), no)
+        state, F = update(state, start, None, jnp.array([[5, other]]), no)
     assert F.tolist() == [0.25]
     assert bonus.learn is None
     assert episodic(PURE["RND"]()).learn is not None
@@ -321,15 +321,15 @@ def test_a_state_is_arrays_that_any_library_saves(name):
     bonus, obs = PURE[name](), jnp.asarray(ROLLOUT["obs"][0])
     for learn_every in (3, 0):
         bonus = rnd(width=4, latent=2, learn_every=learn_every) if name == "RND" else bonus
-        leaves = jax.tree.leaves(bonus.init(jax.random.key(0), obs))
-        assert all(leaf.size and np.array(leaf).dtype != object for leaf in leaves)
+        leaves = jax.tree.leaves(jax.eval_shape(bonus.init, jax.random.key(0), obs))
+        assert all(leaf.size and not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) for leaf in leaves)
 
 
 def test_a_saved_state_goes_on():
     """With a key of either kind, which draws the same."""
     (bonus, _, run), rows, paid = compiled("episodic RND"), (*columns(ROLLOUT), EVERY), []
     for key in (jax.random.key(5), jax.random.key_data(jax.random.key(5))):
-        state, _ = run(bonus.init(key, rows[0][0]), *rows)
+        state, _ = run(quick(bonus.init)(key, rows[0][0]), *rows)
         leaves, form = jax.tree.flatten(state)
         again = jax.tree.unflatten(form, [jnp.asarray(np.array(leaf)) for leaf in leaves])
         paid.append(run(again, *rows)[1])

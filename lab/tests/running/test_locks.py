@@ -7,7 +7,7 @@ import threading
 import time
 from pathlib import Path
 
-from payback_lab.running.task import locked
+from payback_lab.locks import locked
 
 
 def hold(out: Path, ready, release) -> None:

@@ -15,7 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from payback_lab.running.task import ONE_THREAD, Computed, Event, Task, compute, keep, locked, perform
+from payback_lab.locks import locked
+from payback_lab.running.task import ONE_THREAD, Computed, Event, Task, compute, keep, perform
 from payback_lab.user_error import UserError, writing_to
 
 RETRIES = 2

@@ -1,21 +1,15 @@
-"""A task: the runs that one process computes together, the events that report on it, and the locks on its runs.
+"""A task: the runs that one process computes together, and the events that report on it."""
 
-Several processes can share one records folder, because the process that makes a run holds its lock. The lock is the
-kernel's (`flock`), which ends with its holder, also after kill -9: no lock can be stale.
-"""
-
-import fcntl
 import importlib
-import os
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from payback_lab import records
 from payback_lab.atomic_write import remove_file
+from payback_lab.locks import locked
 from payback_lab.provenance import provenance
 from payback_lab.running.experiment import Experiment
 from payback_lab.runs import Result, Run, checkpoint_of
@@ -104,47 +98,3 @@ def perform(task: Task, progress: Callable[[float], None], waiting: Callable[[st
         if left:
             remaining = Task(task.module, left, task.out, task.command)
             keep(remaining, compute(remaining, progress, task.out))
-
-
-@contextmanager
-def locked(out: Path, runs: Iterable[str], waiting: Callable[[str], None] = lambda _: None) -> Iterator[None]:
-    """Hold the locks of some runs; if another process holds one, call `waiting` with the run's id, then wait.
-
-    Locks are taken in sorted order, because two processes could otherwise wait for each other.
-    """
-    with ExitStack() as stack:
-        with writing_to(out):
-            for run in sorted(runs):
-                place = out / run
-                stack.enter_context(_lock(place.parent / f".{place.name}.lock", lambda run=run: waiting(run)))
-        yield
-
-
-@contextmanager
-def _lock(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    while True:
-        handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
-        try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                waiting()
-                fcntl.flock(handle, fcntl.LOCK_EX)
-            # The former holder may have removed the file while we waited; then we hold a lock on a deleted file.
-            if not _is_there(path, handle):
-                continue
-            try:
-                yield
-            finally:
-                path.unlink(missing_ok=True)
-            return
-        finally:
-            os.close(handle)
-
-
-def _is_there(path: Path, handle: int) -> bool:
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(handle))
-    except FileNotFoundError:
-        return False

@@ -1,4 +1,4 @@
-"""MiniGrid tasks in gymnax's form, for training loops that are written for it; nothing of gymnax is needed.
+"""MiniGrid tasks in gymnax's form, for training loops that are written for it; gymnax itself is not needed.
 
     env = MiniGrid("KeyCorridorS3R1")
     obs, state = env.reset(key)
@@ -14,11 +14,18 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from gymnasium import spaces
 
 from payback_lab.environments.minigrid import rules
 from payback_lab.environments.minigrid.layouts import Layouts, load_layouts, make_task, refuse_layouts
 from payback_lab.environments.minigrid.tasks import Payment
-from payback_lab.environments.minigrid.view import image, observe
+from payback_lab.environments.minigrid.view import VIEW, image, observe
+
+
+def image_space() -> spaces.Box:
+    """Return the package's space of the 7×7 view: object, colour and state of each cell."""
+    return spaces.Box(0, 255, (VIEW, VIEW, 3), np.uint8)
 
 
 class MiniGrid:
@@ -37,12 +44,20 @@ class MiniGrid:
         self.task = make_task(name, payment, max_steps)
         self.layouts = load_layouts(name, folder=cache) if layouts is None else layouts
         refuse_layouts(self.task, self.layouts)
-        self.name = name
+        self.name = self.task.name
 
     @property
     def default_params(self) -> None:
         """Return None: a task has no parameters that change while it is trained on."""
         return None
+
+    def observation_space(self, params: Any = None) -> spaces.Box:
+        """Return the space of MiniGrid's image, as the package gives it."""
+        return image_space()
+
+    def action_space(self, params: Any = None) -> spaces.Discrete:
+        """Return the seven actions."""
+        return spaces.Discrete(rules.ACTIONS)
 
     @partial(jax.jit, static_argnames=("self",))
     def reset(self, key: jax.Array, params: Any = None) -> tuple[jax.Array, rules.State]:

@@ -15,8 +15,8 @@ import numpy as np
 
 from payback_lab.atomic_write import write_file
 from payback_lab.environments.minigrid import tiles
-from payback_lab.environments.minigrid.tasks import Payment, Task, entry_of, refuse_limit, refuse_payment
-from payback_lab.running.task import locked
+from payback_lab.environments.minigrid.tasks import Payment, Task, entry_of, refuse_limit, refuse_payment, short_name
+from payback_lab.locks import locked
 from payback_lab.user_error import UserError
 
 POOL = 10_000
@@ -48,7 +48,7 @@ def make_task(name: str, payment: Payment = "one", max_steps: int | None = None)
     refuse_limit(limit)
     sees_through_walls = bool(env.see_through_walls)
     target = entry.target, entry.target_colour
-    return Task(name, env.width, env.height, limit, *target, sees_through_walls, entry.noisy, payment)
+    return Task(short_name(name), env.width, env.height, limit, *target, sees_through_walls, entry.noisy, payment)
 
 
 def package_env(name: str) -> Any:
@@ -145,7 +145,7 @@ def cache_folder() -> Path:
 
 def pool_path(name: str, count: int | None = None, folder: Path | None = None) -> Path:
     """Return the file in which a task's pool is kept."""
-    return (folder or cache_folder()) / f"{name}-{pool_of(name) if count is None else count}.npz"
+    return (folder or cache_folder()) / f"{short_name(name)}-{pool_of(name) if count is None else count}.npz"
 
 
 def _read(path: Path) -> Layouts:

@@ -103,10 +103,29 @@ TASKS: dict[str, Entry] = {
         for name, number, largest in (("N2-S4", 2, 4), ("N4-S5", 4, 5), ("N6", 6, 10))
     },
 }
-"""Named as the package registers them, without "MiniGrid-" and the version. MultiRoom-N4-S5 is its v1, because the v0
-of that name has six rooms; ObstructedMaze-2Dlhb is its v1, because in the v0 a blocker can replace a key. The package
+"""Named as the package registers them, without "MiniGrid-" and the version; `short_name` takes these off. The package
 does not register MultiRoom with 7, 10 and 12 rooms; their names and arguments are those of RIDE (Raileanu and
 Rocktäschel, 2020). A noisy task is MultiRoom with a ball in its first room that the action DONE repaints."""
+
+
+SECOND_VERSIONS = ("MultiRoom-N4-S5", "ObstructedMaze-2Dlhb")
+"""These are the package's v1: the v0 of MultiRoom-N4-S5 has six rooms, and in that of ObstructedMaze-2Dlhb a blocker
+can replace a key."""
+
+
+def short_name(name: str) -> str:
+    """Return a task's name here for the name that the package registers; others stay as they are.
+
+    >>> short_name("MiniGrid-DoorKey-8x8-v0"), short_name("FourRooms")
+    ('DoorKey-8x8', 'FourRooms')
+    """
+    short, _, version = name.removeprefix("MiniGrid-").rpartition("-v")
+    if not name.startswith("MiniGrid-") or not version.isdecimal():
+        return name
+    ours = "1" if short in SECOND_VERSIONS else "0"
+    if version != ours:
+        raise ValueError(f'there is no task "{name}", only its version MiniGrid-{short}-v{ours}')
+    return short
 
 
 def entry_of(name: str) -> Entry:
@@ -115,6 +134,7 @@ def entry_of(name: str) -> Entry:
     >>> entry_of("DoorKey-9x9").arguments
     (('size', 9),)
     """
+    name = short_name(name)
     if name in TASKS:
         return TASKS[name]
     size = name.removeprefix("DoorKey-").split("x")[0]
