@@ -28,7 +28,7 @@ $(VENV)/.created:
 $(VENV)/.run-ready: $(VENV)/.created $(PINS)
 	@echo "installing what the experiments need (about a minute, once) …"
 	$(call quietly,$(call pip,$(VENV),constraints.txt) --upgrade pip)
-	$(call quietly,$(call pip,$(VENV),constraints.txt) --editable . --editable lab)
+	$(call quietly,$(call pip,$(VENV),constraints.txt) --editable . --editable 'lab[experiments]')
 	@touch $@
 
 # Torch first, as pinned: what asks for any Torch would fetch the newest one and gigabytes of accelerator libraries.

@@ -2,6 +2,7 @@
 
     python lab/benchmarks/minigrid_engine.py                          every task
     python lab/benchmarks/minigrid_engine.py DoorKey-8x8 FourRooms    some
+    python lab/benchmarks/minigrid_engine.py --sb3 DoorKey-8x8        in Stable-Baselines3's loop
 
 All act at random and start again by themselves, and each step yields the agent's 7×7 view. The package steps one
 environment; ours, navix and xminigrid step `--lanes` of them under `vmap`, `--steps` times in one jitted scan. CPU
@@ -9,6 +10,9 @@ seconds of this one process, pinned to one core and one thread; the sides of a t
 `--rounds` counts: on a shared machine the ratios mean something, the times do not. A peer is measured on the tasks that
 it has under the same name, which is not the same task: navix has other limits and starts, xminigrid six actions, two
 channels and no occlusion.
+
+With --sb3, Stable-Baselines3's PPO trains on 16 environments of the engine (`make_sb3_vec`) and on 16 of the package
+(`DummyVecEnv`), both showing flat images: stepping alone with random actions, and whole rollouts with their training.
 """
 
 import os
@@ -106,6 +110,38 @@ def xminigrid_steps(name: str, lanes: int, steps: int) -> Callable[[], object] |
     return scanned(lambda key: env.reset(params, key), step, env.num_actions(params), lanes, steps)
 
 
+def in_sb3(name: str, rounds: int, pool: int, envs: int = 16, rollout: int = 128) -> dict[str, float]:
+    """Print the CPU time per step in Stable-Baselines3; return the engine's rates over the package's."""
+    from gymnasium.wrappers import FlattenObservation
+    from minigrid.wrappers import ImgObsWrapper
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+
+    from payback_lab.environments.minigrid.sb3_form import make_sb3_vec
+
+    sides = {
+        "package": VecMonitor(DummyVecEnv([lambda: FlattenObservation(ImgObsWrapper(package_env(name)))] * envs)),
+        "ours": make_sb3_vec(name, envs, layouts=draw_layouts(name, pool), flat=True),
+    }
+    actions = np.random.default_rng(0).integers(ACTIONS, size=(rollout, envs))
+    runs: dict[str, dict[str, Callable[[], object]]] = {"stepping": {}, "PPO": {}}
+    for side, env in sides.items():
+        env.reset()
+        runs["stepping"][side] = lambda env=env: [env.step(row) for row in actions]
+        model = PPO("MlpPolicy", env, n_steps=rollout, batch_size=256, n_epochs=4, seed=0, device="cpu")
+        runs["PPO"][side] = lambda model=model: model.learn(envs * rollout)
+    ratios = {}
+    for what, by_side in runs.items():
+        for run in by_side.values():
+            run()  # compiles
+        turns = [{side: least(run) for side, run in by_side.items()} for _ in range(rounds)]
+        seconds = {side: min(turn[side] for turn in turns) for side in by_side}
+        ratios[f"{name}, {what}"] = seconds["package"] / seconds["ours"]
+        each = ", ".join(f"{side} {1e6 * spent / envs / rollout:.0f} µs" for side, spent in seconds.items())
+        print(f"{name}, {what}: {each} a step; {ratios[f'{name}, {what}']:.1f} × the package's steps", flush=True)
+    return ratios
+
+
 def least(run: Callable[[], object]) -> float:
     begin = time.process_time()
     run()
@@ -137,6 +173,7 @@ def main() -> int:
     parser.add_argument("--pool", type=int, default=1000, help="layouts that ours starts on (default: 1000)")
     parser.add_argument("--rounds", type=int, default=5, help="how often each side is timed (default: 5)")
     parser.add_argument("--final", action="store_true", help="also read what ended episodes saw last, a second view")
+    parser.add_argument("--sb3", action="store_true", help="in Stable-Baselines3's loop, beside the package")
     parser.add_argument("--check", action="store_true", help=f"fail where ours is below {AIM} × the package")
     parser.add_argument("--json", type=Path, help="also write the ratios, for benchmarks/bench.py")
     parser.add_argument("--core", type=int, default=0, help="the core to run on")
@@ -148,6 +185,10 @@ def main() -> int:
         parser.error(str(error))
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {asked.core})
+    if asked.sb3:
+        for name in asked.tasks or ["DoorKey-8x8"]:
+            in_sb3(name, asked.rounds, asked.pool)
+        return 0
     peers = [peer for peer in ("navix", "xminigrid") if find_spec(peer)]
     for peer in [name for name in ("navix", "xminigrid") if name not in peers]:
         print(f"{peer} is left out, because it is not installed: pip install --constraint constraints.txt {peer}")

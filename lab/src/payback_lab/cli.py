@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import tyro
-from rich.console import Console
-from tyro.conf import OmitSubcommandPrefixes, arg, subcommand
+try:
+    import tyro
+    from rich.console import Console
+    from tyro.conf import OmitSubcommandPrefixes, arg, subcommand
+except ImportError as error:
+    raise SystemExit(f"payback-lab needs {error.name}: pip install 'payback-lab[experiments]'") from None
 
 from payback_lab.reproduce import ReproduceCommand
 from payback_lab.running.request import Request

@@ -122,6 +122,8 @@ def test_the_packages_names():
     for name in TASKS:
         registered = f"MiniGrid-{name}-v{int(name in SECOND_VERSIONS)}"
         assert short_name(registered) == short_name(name) == name
+        theirs = [found for n in (1, 0) if (found := f"MiniGrid-{name}-v{n}") in gym.registry]
+        assert theirs[:1] in ([], [registered])
     for name in SECOND_VERSIONS:
         with pytest.raises(ValueError, match=f"only its version MiniGrid-{name}-v1"):
             make_vec(f"MiniGrid-{name}-v0", 2)
