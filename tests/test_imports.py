@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "messages": {"core"},
     "ledger": {"core", "messages"},
     "monitor": {"core", "ledger", "messages", "auditing"},
-    "integrations": {"core", "integrations", "bonuses", "ledger", "monitor", "messages"},
+    "integrations": {"core", "integrations", "bonuses", "ledger", "monitor", "messages", "theory"},
     "mdp": {"core", "mdp", "theory"},
     "theory": {"core", "theory"},
     "cli": {"core", "check", "auditing", ""},

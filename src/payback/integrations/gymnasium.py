@@ -28,6 +28,7 @@ import numpy as np
 from payback.core.arrays import any_of
 from payback.core.state import save_state
 from payback.core.transform import RewardTransform
+from payback.integrations.gymnasium_potential import ShapeVectorWithPotential, ShapeWithPotential
 from payback.integrations.gymnasium_rows import (
     BatchOfOne,
     add_debt_to_final,
@@ -51,7 +52,14 @@ with host("Gymnasium", "pip install 'payback[gymnasium]'"):
     from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
     from gymnasium.vector.utils import batch_space
 
-__all__ = ["ShapeReward", "ShapeVectorReward", "Source", "check_wiring"]
+__all__ = [
+    "ShapeReward",
+    "ShapeVectorReward",
+    "ShapeVectorWithPotential",
+    "ShapeWithPotential",
+    "Source",
+    "check_wiring",
+]
 
 Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
 """(obs, action, next_obs, info) → (B,) on batches, or the name of an info key.

@@ -31,8 +31,11 @@ import numpy as np
 
 from payback import messages
 from payback.core.transform import Match, RewardTransform
+from payback.core.validate import read_gamma
 from payback.integrations.host import host
+from payback.integrations.potential import Potential, refuse_no_function
 from payback.ledger import TOLERANCE, LedgerState, OnTruncation, make
+from payback.theory import shape_episodic
 
 with host("JAX", "pip install 'payback[gymnax]'"):
     import jax
@@ -40,7 +43,7 @@ with host("JAX", "pip install 'payback[gymnax]'"):
 
     from payback.bonuses.jax import PureBonus
 
-__all__ = ["ShapeReward", "ShapeVectorReward", "ShapedState", "Source", "check_episodes"]
+__all__ = ["ShapeReward", "ShapeVectorReward", "ShapeWithPotential", "ShapedState", "Source", "check_episodes"]
 
 Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | PureBonus | str
 """(obs, action, next_obs, info) → (B,) in JAX, on batches; a bonus of `payback.bonuses.jax`; or an info key.
@@ -227,6 +230,49 @@ class ShapeReward:
         action = jax.tree.map(lambda x: jnp.asarray(x)[None], action)
         obs, state, *rest = self._batch.step(key[None], state, action, params)
         return _first(obs), state, *(_first(part) for part in rest)
+
+
+class ShapeWithPotential:
+    """Add γΦ(s′) − Φ(s) to the reward of one environment in gymnax's form; vectorise it with `jax.vmap`.
+
+    `potential`, written with jax.numpy, maps a batch of observations to Φ, (B,), and is called on batches of one;
+    `gamma` is the learner's. Φ is 0 where an episode terminates and kept where it is truncated; a five-valued `step`
+    has no truncations. `info` is that of `ShapeReward`: `intrinsic` Φ(s′), `shaped` the payment, `owed` Φ(s′) or 0.
+    """
+
+    def __init__(self, env: Any, potential: Potential, *, gamma: float):
+        refuse_no_function(potential)
+        self._env, self._potential, self._gamma = env, potential, read_gamma(gamma)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_env":
+            raise AttributeError(name)
+        return getattr(self._env, name)
+
+    @partial(jax.jit, static_argnames=("self",))
+    def reset(self, key: jax.Array, params: Any = None) -> tuple[Any, tuple[Any, jax.Array]]:
+        """Reset the environment; the state is (the environment's, Φ(s_0))."""
+        obs, env_state = self._env.reset(key, params)
+        return obs, (env_state, self._phi(obs))
+
+    @partial(jax.jit, static_argnames=("self",))
+    def step(self, key: jax.Array, state: Any, action: Any, params: Any = None) -> tuple[Any, ...]:
+        """Step the environment; the reward is r_t + γΦ(s_{t+1}) − Φ(s_t)."""
+        out = self._env.step(key, state[0], action, params)
+        obs, env_state, reward, terminated, truncated, info = _six_values(out, settles=True)
+        if len(out) == 6 and FINAL not in info:
+            raise KeyError(f"at a truncation Φ needs the last observation: put it into info[{FINAL!r}], as gymnax 1.0")
+        first, last = self._phi(obs), self._phi(info.get(FINAL, obs))
+        ends = terminated if len(out) == 6 else terminated | truncated
+        shaped, owed = shape_episodic(state[1], last, ends, self._gamma), jnp.where(ends, 0.0, last)
+        record = {"extrinsic": reward, "intrinsic": last, "shaped": shaped, "owed": owed, "truncated": truncated}
+        after = env_state, jnp.where(terminated | truncated, first, last)
+        total = reward + shaped.astype(jnp.result_type(reward.dtype, jnp.float32))
+        return obs, after, total, *((terminated, truncated) if len(out) == 6 else (ends,)), {**info, **record}
+
+    def _phi(self, obs: Any) -> jax.Array:
+        values = jnp.asarray(self._potential(jax.tree.map(lambda x: jnp.asarray(x)[None], obs)))
+        return _one_per_environment("potential", values, jnp.zeros(1))[0]
 
 
 def check_episodes(info: dict[str, Any]) -> int:

@@ -23,5 +23,15 @@ with host("Stable-Baselines3", "pip install 'payback[sb3]'"):
 from payback.integrations.sb3.check_shaping import CheckShaping
 from payback.integrations.sb3.saved_model import find_shaping, load_model, save_model
 from payback.integrations.sb3.shape_vector_reward import ShapeVectorReward, Source, Unshaped
+from payback.integrations.sb3.shape_with_potential import ShapeVectorWithPotential
 
-__all__ = ["CheckShaping", "ShapeVectorReward", "Source", "Unshaped", "find_shaping", "load_model", "save_model"]
+__all__ = [
+    "CheckShaping",
+    "ShapeVectorReward",
+    "ShapeVectorWithPotential",
+    "Source",
+    "Unshaped",
+    "find_shaping",
+    "load_model",
+    "save_model",
+]
