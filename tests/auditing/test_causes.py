@@ -28,6 +28,13 @@ def test_what_leaks_in_few_episodes_is_named_beside_noise(planted) -> None:
     assert named[planted.cause] >= 4
 
 
+def test_loans_of_the_episode_before_do_not_pass_for_a_mean() -> None:
+    """If the state is never reset, first rows are paid less than F − F̄: F̄ is what fits all rows."""
+    planted = next(p for p in PLANTED if p.cause is Cause.NEVER_RESET)
+    named = confusion(5, 0.0, first_seed=47, planted=[planted])[planted.cause]
+    assert named[planted.cause] >= 4
+
+
 def test_one_step_episodes_do_not_crowd_the_rest_out() -> None:
     """Half of the episodes have one step, where every cause looks alike."""
     planted = next(p for p in PLANTED if p.cause is Cause.WRONG_GAMMA)

@@ -152,13 +152,15 @@ class Evidence:
             return None
         several = self.episodes[:FITTED_EPISODES]
         plain = [Span(e.shaped, e.known_bonus) for e in several]
-        fits = [None if self.known is None else measured(self.known, plain), one_delay(plain, self.gamma)]
         limit = FIT * bonus_size(plain)
-        if not any(fit is not None and fit.error <= limit for fit in fits):
-            # Either nothing is owed at the start of an episode, or the loans of the one before are.
-            within = [Span(e.shaped, e.known_bonus - self.mean, np.zeros(LAGS)) for e in several]
-            across = [Span(e.shaped, e.known_bonus, e.rewards_before) for e in several if e.rewards_before is not None]
-            fits = [by_ages(within, self.gamma, centred=True), by_ages(across, self.gamma) if across else None]
+        for fit in (None if self.known is None else measured(self.known, plain), one_delay(plain, self.gamma)):
+            if fit is not None and fit.error <= limit:
+                return fit
+        # Either nothing is owed at the start of an episode, or the loans of the one before are.
+        within = [Span(e.shaped, e.known_bonus - self.mean, np.zeros(LAGS)) for e in several]
+        across = [Span(e.shaped, e.known_bonus, e.rewards_before) for e in several if e.rewards_before is not None]
+        inner = by_ages(within, self.gamma, centred=True)
+        fits = [inner and inner._replace(mean=self.mean), by_ages(across, self.gamma) if across else None]
         best = min((fit for fit in fits if fit is not None), key=lambda fit: fit.error, default=None)
         return best if best is not None and best.error <= limit else None
 
@@ -166,10 +168,9 @@ class Evidence:
         """Return what each step is paid if none settles; `across` also repays the loans of the previous episode."""
         if self.matching is None or e.bonus is None:
             return None
-        mean = self.mean or self.matching.mean
-        bonus, before = e.bonus - mean, np.empty(0)
+        bonus, before = e.bonus - self.matching.mean, np.empty(0)
         if across and e.rewards_before is not None:
-            before = e.rewards_before - mean
+            before = e.rewards_before - self.matching.mean
         together = np.concatenate((before, bonus))
         back = np.convolve(together, np.concatenate(([0.0], self.matching.repaid)))[: len(together)]
         return bonus - back[len(before) :]
