@@ -3,8 +3,10 @@
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+from stable_baselines3 import PPO
 
 from .code_blocks import run
 
@@ -13,8 +15,24 @@ EXTRAS = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["op
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def test_the_blocks_run(tmp_path: Path):
+def test_the_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Training is cut short here: what the full one reaches is in docs/results/curiosity.md."""
+    learn, asked = PPO.learn, []
+
+    def short(model: PPO, total_timesteps: int, **options: Any) -> PPO:
+        asked.append(total_timesteps)
+        return learn(model, 1024, **options)
+
+    monkeypatch.setattr(PPO, "learn", short)
     run(ROOT / "README.md", tmp_path)
+    assert asked == [80_000]
+    printed = capsys.readouterr().out
+    assert re.search(r"before: 0\.\d+\nafter:  0\.\d+\n", printed)
+    assert "bonus of the episode, raw: 46.39, with GRM: 0.00" in printed
+
+
+def test_it_is_one_screen():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
 def test_it_installs_from_a_clone_only():

@@ -20,6 +20,7 @@ from payback.integrations import gymnasium
 from payback.integrations.sb3 import CheckShaping, ShapeVectorReward, load_model, save_model
 
 GAMMA = 0.99
+EMPTY = "MiniGrid-Empty-5x5-v0"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "sb3_ppo_minigrid.py"
 SIX = {
     "pbim": payback.pbim(GAMMA),
@@ -83,7 +84,7 @@ def assert_law(log, least):
 
 def test_ppo_learns_minigrid_and_keeps_the_law():
     log = Log()
-    model = example().main(steps=16_000, transform=SIX["grm-10"], callbacks=(log,))
+    model = example().train(SIX["grm-10"], 16_000, name=EMPTY, callbacks=(log,))
     assert_law(log, least=300)
     returns = [extrinsic.sum() for _, extrinsic in log.episodes()]
     monitored = [episode["r"] for episode in model.ep_info_buffer]
@@ -96,7 +97,7 @@ def test_ppo_learns_minigrid_and_keeps_the_law():
 @pytest.mark.parametrize("name", SIX)
 def test_every_scheme_keeps_the_law_in_training(name):
     log = Log()
-    example().main(steps=2048, transform=SIX[name], callbacks=(log,), seed=1)
+    example().train(SIX[name], 2048, seed=1, name=EMPTY, callbacks=(log,))
     assert_law(log, least=10)
     assert log.column("truncated").any(), "the run must meet the time limit too"
 

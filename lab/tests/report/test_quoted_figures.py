@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 from payback_lab.claims.wording import format_p
-from payback_lab.experiments.arena.chosen import tuning_shares
+from payback_lab.experiments.arena.chosen import ALPHAS, tuning_shares
 from payback_lab.experiments.arena.config import METHODS
-from payback_lab.experiments.arena.measures import is_found, is_solved, over_fewest, scores, solved_steps
+from payback_lab.experiments.arena.measures import is_found, is_solved, over_fewest, scores, shares, solved_steps
 from payback_lab.experiments.arena.study import DELAYS, OWN_LIMIT, RND_METHODS, SWEPT, SWEPT_LIMITS
 from payback_lab.experiments.cliff.measures import CONVERGED, FIRST_ARRIVAL
-from payback_lab.experiments.curiosity.comparison import compare, solved
+from payback_lab.experiments.curiosity.comparison import compare, solved, steps_until
 from payback_lab.experiments.delay.experiment import LAMBDAS
 from payback_lab.experiments.doorkey.measures import HIGH, LOW, MIDDLE
 from payback_lab.experiments.doorkey.table import Row, figures, table_rows
-from payback_lab.report import reach, which_delay
+from payback_lab.report import headline, reach, which_delay
 from payback_lab.report.arena_tables import error_rates
 from payback_lab.report.cards import CARDS, figure_of_claims, group_of, runs_of
 from payback_lab.report.claims import tally
@@ -45,35 +45,36 @@ def page(name: str) -> str:
 
 
 def in_readme() -> list[str]:
-    """The table of the first screen, and what the arena and Stable-Baselines3 add to it."""
-    rows = {row.scheme: row for row in reach.reach_rows(OF.summaries["reach"]) if row.size == 11}
-    names = {"none": "no bonus", "im": "raw bonus", "grm-30": "GRM (repaid bonus), D = 30"}
-    table = [
-        f"| {name} | {format_mean(rows[s].solved, '.0%')} | {format_mean(rows[s].over_optimum, unit=' ×')} |"
-        for s, name in names.items()
-    ]
-    assert {rows[scheme].seeds for scheme in names} == {10}
-    assert is_solved(OF.arena.runs("DoorKey-11x11", "im"))
-    assert next(iter(OF.arena.overall)) == "grm-30"
+    """Return what the first screen says beside its table, which `payback-lab docs` writes."""
+    solved, raw_solved = (float(solved_steps(OF.arena.runs(DOORKEY, m)).mean()) for m in ("grm-30", "im"))
+    assert {len(OF.arena.runs(DOORKEY, method)) for method in headline.METHODS} == {5}
+    assert list(OF.arena.overall)[:3] == ["grm-30", "phased", "im"]
     assert len(METHODS) == 11
+    assert max(ALPHAS) / min(ALPHAS) == 16
+    larger = {row.scheme: row for row in reach.reach_rows(OF.summaries["reach"]) if row.size == 16}
+    assert not any(larger[scheme].reaches for scheme in ("im", "grm-30"))
     ours, raw = (OF.arena.overall[method].format(".2f") for method in ("grm-30", "im"))
-    paths = [f"{over_fewest('DoorKey-11x11', OF.arena.runs('DoorKey-11x11', m)).mean():.1f}" for m in ("im", "grm-30")]
+    rnd = [f"{100 * shares(OF.arena.runs(DOORKEY, m, 'rnd')).mean():.0f} %" for m in ("im", "grm-30")]
+    spread = {m: np.ptp(list(tuning_shares(OF.arena.finished, m).values())) for m in ("grm-30", "im")}
     return [
-        *table,
-        f"{paths[0]} × the shortest against {paths[1]} ×",
-        f"highest score, {ours}, raw bonus {raw}",
-        *of_bonuses(),
+        f"solved {raw_solved / solved:.1f} times as soon",
+        f"the highest score, {ours}, the raw bonus {raw}",
+        f"varies by {spread['grm-30']:.2f} with GRM, by {spread['im']:.2f} with the raw bonus",
+        f"the raw bonus solves {rnd[0]} of DoorKey 11×11 and GRM {rnd[1]}",
+        in_sb3(),
     ]
 
 
-def of_bonuses() -> list[str]:
-    """Count the runs that learn with each way of paying the bonuses of the library."""
-    own = {scheme: [run for (_, s), runs in OF.curiosity.items() if s == scheme for run in runs] for scheme in SCHEMES}
-    none, raw, grm = (f"{int(solved(runs).sum())} of {len(runs)}" for runs in own.values())
-    return [f"without a bonus ({none} runs)", f"paid raw ({raw} runs learn); with GRM, D = 30, {grm} learn"]
-
-
-SCHEMES = ("none", "im", "grm-30")
+def in_sb3() -> str:
+    """Say when EpisodicCount's runs in Stable-Baselines3 learn, and how many do."""
+    cells = {"grm-30": "episodic-count", "none": "rnd", "im": "episodic-count"}
+    runs = {scheme: OF.curiosity[bonus, scheme] for scheme, bonus in cells.items()}
+    soon, alone = (f"{np.mean(steps_until(runs[scheme])) / 1e3:.0f} thousand" for scheme in ("grm-30", "none"))
+    ours, none, raw = (f"({int(solved(own).sum())} of {len(own)}" for own in runs.values())
+    return (
+        f"GRM solves it after {soon} steps {ours} seeds), no bonus after {alone} {none}), "
+        f"the raw bonus of the same size never {raw})"
+    )
 
 
 @cache
@@ -374,7 +375,8 @@ def test_the_findings_on_the_first_screen_are_those_of_the_results() -> None:
         "doorkey": all(learned["grm-10"]) and not any(learned["pbim"]),
         "reach": bool(in_reach()),
         "delay": bool(in_which_delay()),
-        "curiosity": bool(in_curiosity()) and "(0 of" in of_bonuses()[1],
+        "curiosity": bool(in_curiosity())
+        and not any(solved(runs).any() for (_, s), runs in OF.curiosity.items() if s == "im"),
         "arena": bool(in_arena()),
     }
     assert held == dict.fromkeys(CARDS, True)

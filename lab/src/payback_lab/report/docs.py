@@ -26,6 +26,7 @@ from payback_lab.report import (
     claims,
     curiosity,
     doorkey_tables,
+    headline,
     reach,
     store,
     studies,
@@ -135,6 +136,7 @@ def _of_ablation(name: str) -> Table:
 
 TASKS = ("DoorKey-11x11", "MultiRoom-N4-S5-NoisyTV", "DoorKey-13x13", "KeyCorridorS3R3")
 PAGES: Mapping[str, Mapping[str, Table]] = {
+    "README.md": {"headline": lambda of: headline.table(of.arena)},
     **studies.PAGES,
     "docs/claims.md": {"claims of all experiments": lambda of: claims.claims_of_all(of.folder)},
     "docs/reach.md": {
@@ -220,6 +222,8 @@ def figures(committed: Committed) -> dict[str, str]:
         "which-delay": which_delay.delay_figure(of["delay"]),
         "felt-share": which_delay.felt_figure(),
         "curiosity": curiosity.curiosity_figure(of["curiosity"]),
+        "headline": headline.arena_figure(committed.arena, of["arena"]),
+        "sb3-doorkey": headline.sb3_figure(of["curiosity"]),
     }
     drawn = {name: as_svg(spec) for name, spec in own.items()} | arena_tables.figures(committed.arena)
     drawn |= studies.figures(committed.folder)

@@ -169,11 +169,17 @@ def felt_figure() -> dict[str, Any]:
         scale=alt.Scale(type="log", domain=[1, 300], nice=False),
         axis=alt.Axis(grid=False, values=[1, 3, 10, 30, 100, 300]),
     )
-    ink = alt.Color("λ:N", scale=alt.Scale(domain=list(INK), range=list(INK.values())))
+    above = alt.Legend(orient="top", direction="horizontal")
+    ink = alt.Color(
+        "λ:N",
+        scale=alt.Scale(domain=list(INK), range=list(INK.values())),
+        legend=above,
+    )
     dash = alt.StrokeDash(
         "with:N",
         title=None,
         scale=alt.Scale(domain=["whole episodes", "rollouts of 128 steps"], range=[[1, 0], [5, 3]]),
+        legend=above,
     )
     share = (
         alt.Chart(alt.Data(values=rows))

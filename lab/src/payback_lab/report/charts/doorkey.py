@@ -116,5 +116,5 @@ def _text(x: float, y: float, words: str, *, bold: bool = False) -> str:
 def _svg(width: float, height: float, content: str, label: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'role="img" aria-label="{escape(label)}">{content}</svg>'
+        f'style="max-width: 100%; height: auto" role="img" aria-label="{escape(label)}">{content}</svg>'
     )
