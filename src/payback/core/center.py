@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from array_api_compat import is_jax_namespace
@@ -25,11 +24,11 @@ class CenterState(NamedTuple):
     mean: Array
     """F̄."""
     lost: Array
-    """What `mean` has lost to rounding (Kahan); without it, a cumulative mean in float32 would stop moving."""
+    """The rounding error of `mean` (Kahan); without it, a cumulative mean in float32 stops moving."""
     fade: Array
     """The factor by which old rewards fade with each new one: 1 − 1/horizon, or 1."""
     merges: Array
-    """How many merges this state has been through."""
+    """The number of merges so far."""
     shared = ("count", "weight", "mean", "lost", "merges")
     constants = ("fade",)
 
@@ -37,10 +36,9 @@ class CenterState(NamedTuple):
 def center(horizon: float | None = None) -> RewardTransform:
     """Subtract the mean F̄ of all valid rewards of earlier calls: F'_t = F_t − F̄_t (conversion).
 
-    The mean starts at 0, and all environments share it. F̄_t is frozen when the reward arrives, so a match after it
+    The mean starts at 0, and all environments share it. F̄_t is fixed when the reward arrives, so a match after it
     repays exactly what was paid. With `horizon`, a reward keeps (1 − 1/horizon)ⁿ of its weight after n more valid
-    rewards. The paper uses a running mean within an epoch in one place and a cumulative mean over all of training in
-    another; these are the two choices here.
+    rewards. The paper uses a running mean within an epoch in one place, a cumulative mean over training in another.
 
     Under `jax.shard_map` each device has a mean of its own, so pass `check_vma=False`.
 
@@ -53,18 +51,35 @@ def center(horizon: float | None = None) -> RewardTransform:
     [2. 4.]
     [0. 3.]
     """
-    read_horizon(horizon)
     return _Center(plain(horizon))
 
 
 @dataclass(frozen=True, repr=False)
-class _Center(RewardTransform):
-    horizon: float | None = None
-    _name = "center"
+class RunningStatistic(RewardTransform):
+    """A statistic of all valid rewards of earlier calls, shared by all environments; with `horizon`, old ones fade."""
 
-    @cached_property
-    def _fade(self) -> float:
-        return read_horizon(self.horizon)
+    horizon: float | None = None
+    _kind: ClassVar[type[Any]]
+    """The state: sums, the last field `fade`."""
+
+    def __post_init__(self) -> None:
+        """Validate the horizon."""
+        self._set(_fade=read_horizon(self.horizon))
+
+    def init(self, example: Any, /) -> Any:
+        """Begin without rewards."""
+        zero = running_zero(example, wide_dtype(namespace(example)))
+        return self._kind(*[zero] * (len(self._kind._fields) - 1), zero + self._fade)
+
+    def _expected(self, state: Any) -> None:
+        read_state(self._name, state, self._kind)
+        read_fade(self._name, state.fade, self._fade)
+
+
+@dataclass(frozen=True, repr=False)
+class _Center(RunningStatistic):
+    _name = "center"
+    _kind = CenterState
 
     def init(self, example: Any, /) -> CenterState:
         xp = namespace(example)
@@ -72,10 +87,6 @@ class _Center(RewardTransform):
         whole = xp.uint32 if is_jax_namespace(xp) and wide == xp.float32 else xp.int64
         zero, none = running_zero(example, wide), running_zero(example, whole)
         return CenterState(none, zero, zero, zero, zero + self._fade, none)
-
-    def _expected(self, state: CenterState) -> None:
-        read_state("center", state, CenterState)
-        read_fade("center", state.fade, self._fade)
 
     def _step(
         self, xp: Any, state: CenterState, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
@@ -111,12 +122,12 @@ class _Center(RewardTransform):
 
 
 def merge_centers(common: CenterState, *later: CenterState) -> CenterState:
-    """Merge what each worker has seen since it started from `common`; give the result back to the workers.
+    """Merge what each worker has seen since `common`; pass the result back to the workers.
 
         F̄ = (w·F̄_common + Σ_k Σ_new F) / (w + Σ_k n_k)
 
-    A state counts once: one from before the last merge, or without new rewards, adds nothing. With a horizon the common
-    part fades by all new rewards together.
+    A state from before the last merge, or without new rewards, adds nothing, so none counts twice. With a horizon the
+    common part fades by all new rewards together.
 
     >>> import numpy as np
     >>> subtract = center()
@@ -150,14 +161,14 @@ def merge_centers(common: CenterState, *later: CenterState) -> CenterState:
 
 
 def _advance(state: CenterState, count: Array, weight: Array, rise: Array) -> CenterState:
-    """Move the mean by `rise`, and by what it has lost to rounding so far."""
+    """Move the mean by `rise` and by its earlier rounding error."""
     step = rise + state.lost
     mean = state.mean + step
     return CenterState(count, weight, mean, step - (mean - state.mean), state.fade, state.merges)
 
 
 def _run(state: CenterState, sums: np.ndarray, seen: np.ndarray, fade: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return weight and mean before each row of a block, and after the last, from the rows' sums and counts."""
+    """Return weight and mean before each row of a block and after the last, from the sums and counts of the rows."""
     if fade == 1:
         weights = np.cumsum(np.concatenate(([float(state.count)], seen)))
         totals = np.cumsum(np.concatenate(([weights[0] * (state.mean + state.lost)], sums)))

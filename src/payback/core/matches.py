@@ -107,9 +107,9 @@ def match_from_ages(gamma: float, shares: Sequence[float] | np.ndarray) -> Match
     `match_evenly` are two choices of them.
 
     >>> import numpy as np, payback
-    >>> match, F, done = match_from_ages(1.0, [0.75, 0.25]), np.array([[4.0, 0.0, 0.0, 8.0, 0.0]]).T, np.array([[0, 0, 0, 0, 1]]).T
+    >>> match, F, done = match_from_ages(1.0, [0.75, 0.25]), np.array([[4.0, 0.0, 8.0]]).T, np.array([[0, 0, 1]]).T
     >>> payback.shape_rollout(match, match.init(F[0]), F, done)[1].ravel()
-    array([ 4., -3., -1.,  8., -8.])
+    array([ 4., -3., -1.])
     """
     gamma, parts = read_gamma(gamma), np.asarray(shares, dtype=np.float64)
     if parts.ndim != 1 or not len(parts) or not np.isfinite(parts).all():

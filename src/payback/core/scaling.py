@@ -22,12 +22,11 @@ from payback.core.arrays import (
     running_zero,
     wide_dtype,
 )
+from payback.core.center import RunningStatistic
 from payback.core.transform import RewardTransform, State
 from payback.core.validate import (
     ExpectedShape,
-    read_fade,
     read_gamma,
-    read_horizon,
     read_state,
     read_terms,
     refuse_made,
@@ -74,7 +73,7 @@ def stateless(f: Callable[[Any], Any]) -> RewardTransform:
 
 
 class RmsState(NamedTuple):
-    """The running mean square: scalars that the B environments share."""
+    """The running mean square: scalars, shared by all environments."""
 
     weight: Array
     """The weight of the valid rewards so far: their number, or less with a horizon."""
@@ -103,26 +102,13 @@ def scale_by_rms(horizon: float | None = None) -> RewardTransform:
     [2.]
     [2.]
     """
-    read_horizon(horizon)
     return _ScaleByRms(plain(horizon))
 
 
 @dataclass(frozen=True, repr=False)
-class _ScaleByRms(RewardTransform):
-    horizon: float | None = None
+class _ScaleByRms(RunningStatistic):
     _name = "scale_by_rms"
-
-    @cached_property
-    def _fade(self) -> float:
-        return read_horizon(self.horizon)
-
-    def init(self, example: Any, /) -> RmsState:
-        zero = running_zero(example, wide_dtype(namespace(example)))
-        return RmsState(zero, zero, zero + self._fade)
-
-    def _expected(self, state: State) -> None:
-        read_state("scale_by_rms", state, RmsState)
-        read_fade("scale_by_rms", state.fade, self._fade)
+    _kind = RmsState
 
     def _step(
         self, xp: Any, state: RmsState, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
@@ -137,7 +123,7 @@ class _ScaleByRms(RewardTransform):
 
 
 class StdState(NamedTuple):
-    """The running mean and spread. Scalars, shared over the B environments."""
+    """The running mean and spread: scalars, shared by all environments."""
 
     weight: Array
     """Weight of the valid rewards seen: their number, or less with a horizon."""
@@ -146,7 +132,7 @@ class StdState(NamedTuple):
     spread: Array
     """Σ (F − F̄)² over them, with the same weights."""
     fade: Array
-    """What an old reward keeps of its weight when a new one comes: 1 − 1/horizon, or 1."""
+    """As in `RmsState`."""
     shared = ("weight", "mean", "spread")
     constants = ("fade",)
 
@@ -169,26 +155,13 @@ def scale_by_std(horizon: float | None = None) -> RewardTransform:
     [2. 6.]
     [2. 3.]
     """
-    read_horizon(horizon)
     return _ScaleByStd(plain(horizon))
 
 
 @dataclass(frozen=True, repr=False)
-class _ScaleByStd(RewardTransform):
-    horizon: float | None = None
+class _ScaleByStd(RunningStatistic):
     _name = "scale_by_std"
-
-    @cached_property
-    def _fade(self) -> float:
-        return read_horizon(self.horizon)
-
-    def init(self, example: Any, /) -> StdState:
-        zero = running_zero(example, wide_dtype(namespace(example)))
-        return StdState(zero, zero, zero, zero + self._fade)
-
-    def _expected(self, state: State) -> None:
-        read_state(self._name, state, StdState)
-        read_fade(self._name, state.fade, self._fade)
+    _kind = StdState
 
     def _step(
         self, xp: Any, state: StdState, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
@@ -204,11 +177,11 @@ class ReturnStdState(NamedTuple):
     weight: Array
     """The valid steps seen."""
     mean: Array
-    """The mean of their R. Scalars, shared over the B environments, as the next field is."""
+    """The mean of their R."""
     spread: Array
     """Σ (R − R̄)² over them."""
     returns: Array
-    """(B,) R of each environment's open episode."""
+    """(B,) R of each environment's current episode."""
     terms: Array
     """(1,) γ."""
     shared = ("weight", "mean", "spread")
@@ -269,7 +242,7 @@ class _ScaleByReturnStd(RewardTransform):
 
 
 class ScheduleState(NamedTuple):
-    """The number of valid rewards of earlier calls, a scalar shared over the B environments."""
+    """The number of valid rewards of earlier calls: a scalar, shared by all environments."""
 
     steps: Array
     shared = ("steps",)

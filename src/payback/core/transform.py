@@ -1,8 +1,8 @@
 """What a reward transform is: `RewardTransform`; `Match`, one that repays what it pays; `chain`, several in a row.
 
-A transform is a pair of pure functions, `init` and `update`. payback's own are frozen dataclasses of their parameters:
-equal parameters make equal transforms, and they can be pickled. Their `update` validates the caller's arrays once and
-then takes the raw `_step`, which trusts them; `chain` and `shape_rollout` validate once for all their parts.
+A transform is a pair of pure functions, `init` and `update`. payback's own are frozen dataclasses of their parameters,
+so they compare by them and can be pickled. `update` validates the arrays once and takes the raw `_step`, which trusts
+them; `chain` and `shape_rollout` validate once for all their parts.
 """
 
 from __future__ import annotations
@@ -35,17 +35,13 @@ State = Any
 class TorchLike(Protocol):
     """Structural type for `torch.Tensor`."""
 
-    def detach(self) -> Any:
-        """Return the tensor without its graph."""
-        ...
+    def detach(self) -> Any: ...  # noqa: D102
 
 
 class JaxLike(Protocol):
     """Structural type for `jax.Array`."""
 
-    def block_until_ready(self) -> Any:
-        """Wait for the array to be computed."""
-        ...
+    def block_until_ready(self) -> Any: ...  # noqa: D102
 
 
 Rewards = NDArray[np.floating[Any]] | NDArray[np.integer[Any]] | TorchLike | JaxLike
@@ -212,8 +208,8 @@ class Match(RewardTransform):
         update: TransformUpdate,
         *,
         gamma: float,
-        owed: MatchOwed,
-        drop: MatchDrop,
+        owed: Callable[[Any], Any],
+        drop: Callable[[Any, Any], State],
         falls_due_alone: bool = False,
     ) -> None:
         for name, function in {"init": init, "update": update, "owed": owed, "drop": drop}.items():
@@ -232,22 +228,6 @@ class Match(RewardTransform):
 
     def _schedule(self) -> Schedule | None:
         """Return when a loan is repaid, where that is known; `felt_share` feeds the others one loan."""
-
-
-class MatchOwed(Protocol):
-    """`owed(state)`: the debt of each environment."""
-
-    def __call__(self, state: Any, /) -> Any:
-        """Return the debt of each environment, (B,), valued at its next step."""
-        ...
-
-
-class MatchDrop(Protocol):
-    """`drop(state, where) -> state`: forget debts."""
-
-    def __call__(self, state: Any, where: Any, /) -> State:
-        """Return the state without the debt of the environments `where`."""
-        ...
 
 
 T = TypeVar("T", bound=RewardTransform)
