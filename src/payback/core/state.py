@@ -1,13 +1,13 @@
-"""The state of a transform: walk through its arrays, find what all environments share, save it and load it.
+"""The state of a transform: list its arrays, find what all environments share, save and load it.
 
-A state is an array, or a NamedTuple, tuple, list or dict of states. Most of its arrays hold something for each
-environment, which ends with the episode; a NamedTuple names the others in two class attributes:
+A state is an array, or a NamedTuple, tuple, list or dict of states. Most arrays hold one value per environment, which
+ends with the episode; a NamedTuple names the others in two class attributes:
 
     class CenterState(NamedTuple):
         mean: Array
         fade: Array
-        shared = ("mean",)      all environments share it, and it outlives their episodes: F̄
-        constants = ("fade",)   it never changes, and says which transform made the state
+        shared = ("mean",)      one value for all environments, which outlives their episodes: F̄
+        constants = ("fade",)   never changes, and identifies the transform
 
 Your own states may do the same. Without `shared` nothing is shared.
 """
@@ -33,19 +33,9 @@ from payback.core.scaling import ReturnStdState, RmsState, ScheduleState, StdSta
 from payback.core.transform import State
 
 FORMAT = 2
-KINDS = (
-    AgesState,
-    AtEndState,
-    CenterState,
-    GeometricState,
-    ReturnStdState,
-    RmsState,
-    ScheduleState,
-    StdState,
-    WhenState,
-)
-OURS = {kind.__name__: kind for kind in KINDS}
-"""The states that `load_state` rebuilds by name; any other NamedTuple needs an example."""
+RUNNING = (CenterState, ReturnStdState, RmsState, ScheduleState, StdState)
+OURS = {kind.__name__: kind for kind in (AgesState, AtEndState, GeometricState, WhenState, *RUNNING)}
+"""The states that `load_state` rebuilds by name; other NamedTuples need an example."""
 Role = Literal["environment", "shared", "constant"]
 """What an array of a state belongs to: each environment, all of them together, or the transform."""
 
@@ -58,7 +48,7 @@ def leaves(state: State) -> list[Any]:
     >>> leaves((np.array([1.0]), {"b": np.array([2.0])}))
     [array([1.]), array([2.])]
     """
-    return [leaf for leaf, _ in _leaves_and_roles(state, "environment")]
+    return [leaf for leaf, _, _ in _walk(state)]
 
 
 def roles(state: State) -> list[Role]:
@@ -68,7 +58,7 @@ def roles(state: State) -> list[Role]:
     >>> roles(payback.match_after(0.9, delay=2).init(np.zeros(3)))
     ['environment', 'constant']
     """
-    return [role for _, role in _leaves_and_roles(state, "environment")]
+    return [role for _, role, _ in _walk(state)]
 
 
 def rebuild(outline: State, arrays: Iterator[Any]) -> State:
@@ -81,14 +71,15 @@ def rebuild(outline: State, arrays: Iterator[Any]) -> State:
     return type(outline)(*parts) if fields_of(outline) else type(outline)(parts)
 
 
-def _leaves_and_roles(state: State, role: Role) -> Iterator[tuple[Any, Role]]:
+def _walk(state: State, role: Role = "environment", name: str = "the state") -> Iterator[tuple[Any, Role, str]]:
+    """Yield each array, what it belongs to, and the name of its field."""
     if is_dict(state):
         state = tuple(state.values())
     if not (is_tuple(state) or is_list(state)):
-        yield state, role
+        yield state, role, name
         return
-    for part, name in zip(state, fields_of(state) or [""] * len(state), strict=True):
-        yield from _leaves_and_roles(part, role if role != "environment" else _role_of(state, name))
+    for part, field in zip(state, fields_of(state) or [""] * len(state), strict=True):
+        yield from _walk(part, role if role != "environment" else _role_of(state, field), field or name)
 
 
 def _role_of(state: Any, field: str) -> Role:
@@ -121,7 +112,7 @@ def shared_of(state: State) -> list[Array]:
     >>> shared_of(state)[2].item()  # F̄
     2.0
     """
-    return [leaf for leaf, role in _leaves_and_roles(state, "environment") if role == "shared"]
+    return [leaf for leaf, role, _ in _walk(state) if role == "shared"]
 
 
 def with_shared(state: State, arrays: list[Any]) -> State:
@@ -140,7 +131,7 @@ def with_shared(state: State, arrays: list[Any]) -> State:
             f"the state shares arrays of shapes {shapes} and was given {given}; take them from the same transform"
         )
     new = iter([_like(x, old) for x, old in zip(arrays, own, strict=True)])
-    return rebuild(state, (next(new) if role == "shared" else x for x, role in _leaves_and_roles(state, "environment")))
+    return rebuild(state, (next(new) if role == "shared" else x for x, role, _ in _walk(state)))
 
 
 def running_mean(state: State) -> float | None:
@@ -271,7 +262,7 @@ def _describe(state: Any, arrays: dict[str, np.ndarray]) -> Any:
         return {"kind": kind, **own, "items": [_describe(x, arrays) for x in state]}
     if kind == "dict":
         return {"kind": "dict", "keys": list(state), "items": [_describe(x, arrays) for x in state.values()]}
-    if state is None or (isinstance(state, (bool, int, float, str)) and not isinstance(state, np.generic)):
+    if _is_plain(state):
         return {"kind": "plain", "value": state}
     name = f"a{len(arrays)}"
     library = "torch" if is_torch_array(state) else "jax" if is_jax_array(state) else "numpy"
@@ -281,6 +272,10 @@ def _describe(state: Any, arrays: dict[str, np.ndarray]) -> Any:
     if arrays[name].dtype.hasobject:
         raise TypeError(f"save_state cannot save a {type(state).__name__}: hold your state in arrays of numbers")
     return {"kind": "array", "name": name, "library": library, "bfloat16": short}
+
+
+def _is_plain(leaf: Any) -> bool:
+    return leaf is None or (isinstance(leaf, (bool, int, float, str)) and not isinstance(leaf, np.generic))
 
 
 def _on_cpu(tensor: Any) -> Any:
@@ -298,51 +293,39 @@ def _foreign(outline: Any) -> str | None:
 def _refuse_other(
     path: str | os.PathLike[str], outline: Any, arrays: dict[str, np.ndarray], like: State, any_number: bool = False
 ) -> None:
-    difference = _difference(outline, arrays, like, "the state", "environment", any_number)
+    """Raise unless a stored state has the structure, the shapes and the constants of an example.
+
+    With `any_number`, the number of environments (the last axis of what belongs to each) may differ.
+    """
+    own = _describe(like, mine := {})
+    difference = None
+    if _structure(outline) != _structure(own):
+        difference = f"it is a {outline['kind']} there and a {own['kind']} here, or their parts differ"
+    parts = [(role, name) for leaf, role, name in _walk(like) if not _is_plain(leaf)] if difference is None else []
+    for key, (role, name) in zip(mine, parts, strict=bool(parts)):
+        any_width = any_number and role == "environment"
+        difference = difference or _array_difference(name, role == "constant", any_width, arrays[key], mine[key])
     if difference:
         raise ValueError(f"{path} holds the state of another transform: {difference}; load it with its own")
 
 
-def _difference(
-    outline: Any, arrays: dict[str, np.ndarray], like: Any, place: str, role: Role, any_number: bool
-) -> str | None:
-    """Say how a stored state differs from an example: in structure, shapes and constants. None if it fits.
-
-    With `any_number`, the number of environments (the last axis of what belongs to each) may differ.
-    """
-    if outline["kind"] == "array":
-        stored, own = arrays[outline["name"]], _describe(like, kept := {})
-        skip = any_number and role == "environment"
-        if own["kind"] != "array" or _shape(kept["a0"], skip) != _shape(stored, skip):
-            return f"{place} is an array of shape {stored.shape} there and {getattr(like, 'shape', like)} here"
-        return _other_values(place, stored, kept["a0"]) if role == "constant" else None
-    if outline["kind"] == "plain":
-        return None if isinstance(like, type(outline["value"])) else f"{place} is {outline['value']!r} there"
-    kind = type(like).__name__
-    items: list[Any] = list(like.values() if kind == "dict" else like if is_tuple(like) or kind == "list" else ())
-    if outline["kind"] != kind or len(outline["items"]) != len(items):
-        return f"{place} is a {outline['kind']} of {len(outline['items'])} there and a {kind} here"
-    names = outline.get("fields") or outline.get("keys") or range(len(items))
-    for name, part, other in zip(names, outline["items"], items, strict=True):
-        inner = role if role != "environment" else _role_of(like, str(name))
-        if difference := _difference(part, arrays, other, f"{place}.{name}", inner, any_number):
-            return difference
-    return None
+def _structure(outline: Any) -> Any:
+    """Return what two states of one transform have in common, whatever their arrays hold."""
+    names = outline.get("fields") or outline.get("keys")
+    return outline["kind"], names, type(outline.get("value")), [_structure(part) for part in outline.get("items", ())]
 
 
-def _shape(array: np.ndarray, without_environments: bool) -> tuple[int, ...]:
-    return array.shape[:-1] if without_environments else array.shape
-
-
-def _other_values(place: str, stored: np.ndarray, own: np.ndarray) -> str | None:
-    """Say how a constant differs, None if it is the same in the narrower of the two dtypes."""
+def _array_difference(name: str, constant: bool, any_width: bool, stored: np.ndarray, own: np.ndarray) -> str | None:
+    """Describe how a stored array differs from an example's; constants are compared in the narrower dtype."""
+    if stored.shape[:-1] != own.shape[:-1] or not (any_width or stored.shape == own.shape):
+        return f"{name} is of shape {stored.shape} there and {own.shape} here"
     dtype = min(stored.dtype, own.dtype, key=lambda dtype: dtype.itemsize)
-    if np.array_equal(own.astype(dtype), stored.astype(dtype)):
+    if not constant or np.array_equal(own.astype(dtype), stored.astype(dtype)):
         return None
-    if place.endswith(".fade"):
+    if name == "fade":
         there, here = ("none" if fade == 1 else f"{1 / (1 - float(fade)):g}" for fade in (stored, own))
         return f"its mean has another horizon, {there} there and {here} here"
-    what = "its terms (γ and the shares)" if place.endswith(".terms") else place
+    what = "its terms (γ and the shares)" if name == "terms" else name
     return f"{what} are {stored.tolist()} there and {own.tolist()} here"
 
 
