@@ -1,6 +1,6 @@
 """Change the core in one wrong way at a time, and check that the tests of `make test` notice: python tests/mutants.py
 
-    python tests/mutants.py [--list] [WORD …]        only mutants whose file or text holds one of the words
+    python tests/mutants.py [--list | --trust] [WORD …]        only mutants whose file or text holds one of the words
 
 Each mutant is one replacement in a copy of `src/payback`; its text must stand exactly once in its file, so that a
 rewrite of the core cannot leave a mutant behind that changes nothing. The test files that concern it run until one
@@ -27,12 +27,12 @@ QUICK = "not (slow or browser or ray or host)"
 TESTS = {
     "core/center.py": "test_center test_bad_states test_libraries test_rollout test_float32",
     "core/felt.py": "test_felt test_interest",
-    "core/matches.py": "test_match test_law test_libraries",
+    "core/matches.py": "test_law test_streaming test_match test_libraries",
     "core/scaling.py": "test_scaling test_libraries test_float32",
     "core/state.py": "test_shared_state test_state",
 }
 """The files of tests/core that concern a file, the quickest first; others have `OTHERS`."""
-OTHERS = "test_match test_law test_rollout test_streaming test_numbers test_float32 test_libraries test_chain"
+OTHERS = "test_law test_streaming test_rollout test_chain test_float32 test_libraries test_match test_numbers"
 
 
 class Mutant(NamedTuple):
@@ -104,7 +104,7 @@ MUTANTS = [
     Mutant(ONCE, "xp.where(valid, age, state.age)", "age"),
     Mutant(ONCE, "self._kind(xp.where(where, 0.0, state.lent)", "self._kind(xp.where(where, state.lent, 0.0)"),
     Mutant(AGES, "xp.where(valid, after, loans)", "after"),
-    Mutant(AGES, "self._due_and_rest[1], state.loans", "self._due_and_rest[0], state.loans"),
+    Mutant(AGES, "self._rest, state.loans", "self._due, state.loans"),
     Mutant(AGES, ".where(where, 0.0, state.loans)", ".where(where, state.loans, 0.0)"),
     Mutant(GEOMETRIC, "xp.where(valid, debt, state.debt)", "debt"),
     Mutant(CENTER, "means[:-1].astype(rewards.dtype)", "means[1:].astype(rewards.dtype)"),
@@ -121,12 +121,12 @@ MUTANTS = [
     Mutant(LEDGER, "left, gone = xp.where(where, 0.0, state.owed)", "left, gone = state.owed"),
     Mutant(LEDGER, "self._match.drop(state.loans, where)", "state.loans"),
     Mutant(LEDGER, "n, interest = len(payments), 1 / self._match.gamma", "n, interest = len(payments), 1.0"),
-    Mutant(LEDGER, "xp.where(ends, xp.maximum(worst,", "xp.where(ends, xp.minimum(worst,"),
+    Mutant(LEDGER, "xp.where(ends, xp.maximum(sums[3],", "xp.where(ends, xp.minimum(sums[3],"),
     Mutant(LEDGER, "sums = xp.where(valid, sums, before.sums)", "pass"),
     Mutant(LEDGER, "sums = _begin(xp, sums, ends)", "pass"),
     Mutant(LEDGER, "(debt + payments[0]) * interest", "(debt + payments[0])"),
     Mutant(LEDGER, "= settled if valid is None else settled & valid", "= settled"),
-    Mutant(LEDGER, "if not self.settles and _any(xp, carried):", "if False:"),
+    Mutant(LEDGER, "if not (none_ends or self.settles) and _any(xp, carried):", "if False:"),
     Mutant(LEDGER, "abs(debt - owed)", "abs(debt + owed)"),
 ]
 
@@ -187,6 +187,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", help="parts of a mutant's file or text; all mutants if left out")
     parser.add_argument("--list", action="store_true", help="check that each mutant has its place, and run nothing")
+    parser.add_argument("--trust", action="store_true", help="do not run the tests without a mutant first")
     asked = parser.parse_args()
     chosen = [one for one in MUTANTS if not asked.words or any(word in " ".join(one) for word in asked.words)]
     torch.set_num_threads(1)
@@ -197,7 +198,7 @@ def main() -> int:
     if asked.list:
         return 0
     whole = sorted({file for mutant in chosen for file in tests_of(mutant.file)})
-    if status(ROOT / "src", whole) != 0:
+    if not asked.trust and status(ROOT / "src", whole) != 0:
         raise SystemExit("the tests fail without any mutant")
     for mutant in chosen:
         start = os.times().children_user
