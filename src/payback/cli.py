@@ -81,11 +81,17 @@ def _audit(asked: argparse.Namespace) -> int:
     for line in [*result.facts(), *(f"  {line}" for line in result.cause_lines())]:
         print(textwrap.fill(line, width, subsequent_indent="    "))
     if result.leaks:
-        print("\nThe worst leaks:", *result.table(), sep="\n")
+        print("\nThe worst leaks:", *_columns(result.table()), sep="\n")
     if asked.page is not None:
         asked.page.write_text(page(result, log), encoding="utf-8")
         print(f"The page is {printable(asked.page, 1000)}")
     return 0 if result.ok else 1
+
+
+def _columns(rows: list[tuple[str, ...]]) -> list[str]:
+    """Return rows of text in columns: the first and the last aligned left, numbers right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:-1], widths[1:-1]), row[-1]]) for row in rows]
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -53,12 +53,12 @@ DEBTS: dict[str, dict[str, RewardTransform]] = {
         "owed is absolute": owed_changed(np.abs),
     },
     "owed, under one condition": {
+        "owed in float32": owed_changed(lambda debt: debt.astype(np.float32).astype(debt.dtype)),
         "owed wrong at step 41 only": counted(tell=lambda debt, age: np.where(age == 41, 2 * debt, debt)),
         "owed wrong after 100 steps": counted(tell=lambda debt, age: np.where(age > 100, 2 * debt, debt)),
         "owed wrong for 16 environments": altered(
             MATCH, owed=lambda state: MATCH.owed(state) * (2 if MATCH.owed(state).shape == (16,) else 1)
         ),
-        "owed in float32": owed_changed(lambda debt: debt.astype(np.float32).astype(debt.dtype)),
     },
     "the shape of owed": {
         "owed as a column": owed_changed(lambda debt: debt[:, None]),

@@ -113,6 +113,7 @@ ENVIRONMENTS: dict[str, dict[str, RewardTransform]] = {
         "payments sorted for 6 environments": mixed(pay_change=_sorted_back),
     },
     "one environment": {
+        "environments numbered in 4 bits": small_ids(4),
         "environments numbered in 8 bits": small_ids(8),
         "wrong for environment 17": wrong_for_environment(17),
         "wrong for the fourth environment": only(
@@ -124,11 +125,10 @@ ENVIRONMENTS: dict[str, dict[str, RewardTransform]] = {
             lambda r, d, v, s: len(r) > 1 and np.ptp(np.log10(np.abs(r) + 1e-12)) > 9 and d.any(),
             lambda x: np.where(np.abs(x) < 1e3, 0, x),
         ),
-        "environments numbered in 4 bits": small_ids(4),
     },
     "one number of environments": {
-        "wrong for 99 environments": for_batch_of(99),
         "wrong for 8 environments": for_batch_of(8),
+        "wrong for 99 environments": for_batch_of(99),
         "wrong for 16 environments": for_batch_of(16),
         "wrong for 24 environments": for_batch_of(24),
         "wrong for 32 environments": for_batch_of(32),

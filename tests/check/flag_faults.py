@@ -147,8 +147,8 @@ FLAGS: dict[str, dict[str, RewardTransform]] = {
         "wrong where rows are marked": only(lambda r, d, v, s: v is not None and v.all() and d.any(), half),
     },
     "many invalid rows": {
-        "forgets after 40 invalid rows": gap_forgets(40),
         "forgets after 8 invalid rows": gap_forgets(8),
+        "forgets after 40 invalid rows": gap_forgets(40),
     },
     "an event": {
         "an event forgets its own reward": event_takes_own_reward(),
@@ -160,13 +160,13 @@ FLAGS: dict[str, dict[str, RewardTransform]] = {
         ),
     },
     "late in an episode or in training": {
-        "event after 1000 steps repaid twice": late_event(1000),
         "event after 100 steps repaid twice": late_event(100),
+        "event after 1000 steps repaid twice": late_event(1000),
         "marked rows after 300 steps": marked_and_late(),
     },
     "many events": {
-        "no settlement after 255 events": many_events(255),
         "no settlement after 100 events": many_events(100),
+        "no settlement after 255 events": many_events(255),
     },
     "integer flags": {
         "integer done negated": not_flagged("done"),

@@ -289,10 +289,10 @@ REPAYMENT: dict[str, dict[str, RewardTransform]] = {
         "state leaks after one-step episodes": leaks_into_next(lambda env: env.steps == 0 and env.episode > 0),
     },
     "a state that is not reset later on": {
+        "state leaks after 50 episodes, small debts": leaks_into_next(lambda env: env.episode > 50 and env.steps == 1),
         "state leaks after a thousand episodes": leaks_into_next(lambda env: env.episode > 1000),
         "state leaks from long episodes only": leaks_into_next(lambda env: env.steps > 300),
         "state leaks after a hundred episodes": leaks_into_next(lambda env: env.episode > 100),
-        "state leaks after 50 episodes, small debts": leaks_into_next(lambda env: env.episode > 50 and env.steps == 1),
     },
     "very short episodes": {
         "one-step episodes are paid": one_step_paid(),
@@ -333,10 +333,10 @@ REPAYMENT: dict[str, dict[str, RewardTransform]] = {
         "wrong for repeated rewards": only(lambda r, d, v, s: len(r) > 1 and r[0] == r[1] and d.any(), half),
     },
     "small rewards": {
+        "loans below 1e-3 forgotten": after_each(_forgets_small),
         "rewards below 1e-25 unpaid": on_the_way(lambda env, r, paid: paid - r if 0 < abs(r) < 1e-25 else paid),
         "rewards below 1e-12 unpaid": on_the_way(lambda env, r, paid: 0.0 if 0 < abs(r) < 1e-12 else paid),
         "rewards below 1e-60 unpaid": on_the_way(lambda env, r, paid: paid - r if 0 < abs(r) < 1e-60 else paid),
-        "loans below 1e-3 forgotten": after_each(_forgets_small),
         "settlement below 1e-30 skipped": at_the_end(lambda env, r, paid: 0.0 if abs(paid) < 1e-30 else paid),
         "small loans beside an earlier large one dropped": relative_threshold(),
     },
@@ -357,17 +357,17 @@ REPAYMENT: dict[str, dict[str, RewardTransform]] = {
         "a clock of 15 bits wraps": wrapping_clock(32_768),
     },
     "a count over all of training": {
-        "forgets every 4096 steps": resets_every(4096),
         "forgets every 512 steps": resets_every(512),
+        "forgets every 4096 steps": resets_every(4096),
         "forgets every 10000 steps": resets_every(10_000),
         "no repayment after 2000 steps of all": on_the_way(lambda env, r, paid: r if env.total > 2000 else paid),
         "repayment skipped in the 7th episode": on_the_way(lambda env, r, paid: r if env.episode == 6 else paid),
     },
     "one length of the episode": {
+        "wrong for episodes of 37 steps": wrong_for_length(37, delay=3),
         "wrong for episodes of 257 steps": wrong_for_length(257, delay=256),
         "wrong for episodes of 101 steps": wrong_for_length(101, delay=100),
         "wrong for episodes of 128 steps": wrong_for_length(128, delay=128),
-        "wrong for episodes of 37 steps": wrong_for_length(37, delay=3),
         "wrong for episodes of 83 steps": wrong_for_length(83, delay=3),
         "wrong for episodes of 120 steps": wrong_for_length(120, delay=3),
         "wrong for episodes of 180 steps": at_the_end(lambda env, r, paid: 2 * paid if env.steps == 179 else paid),
@@ -391,11 +391,11 @@ REPAYMENT: dict[str, dict[str, RewardTransform]] = {
         "wrong in float32": only(lambda r, d, v, s: r.dtype == np.float32 and len(r) > 1, half),
     },
     "one dtype, under one condition": {
-        "float32 wrong after 700 steps": counted(
-            lambda x, n, done, event: np.where((n > 700) & (x.dtype == np.float32), 1.01 * x, x)
-        ),
         "float32 rewards above 1e30 halved": only(
             lambda r, d, v, s: r.dtype == np.float32 and np.abs(r).max() > 1e30, lambda x: x / 2
+        ),
+        "float32 wrong after 700 steps": counted(
+            lambda x, n, done, event: np.where((n > 700) & (x.dtype == np.float32), 1.01 * x, x)
         ),
     },
 }

@@ -109,9 +109,9 @@ ROLLOUTS: dict[str, dict[str, RewardTransform]] = {
         "block loses its state after 1000 rows": wrong_block(block_loses_its_state(1000)),
     },
     "one number of steps": {
-        "block wrong for 128 steps": block_pays(lambda r, d, x: x / 2 if len(r) == 128 else x),
         "block wrong for one step": block_pays(lambda r, d, x: x / 2 if len(r) == 1 else x),
         "block wrong for 20 steps": block_pays(lambda r, d, x: x / 2 if len(r) == 20 else x),
+        "block wrong for 128 steps": block_pays(lambda r, d, x: x / 2 if len(r) == 128 else x),
     },
     "no steps": {
         "a block of no steps resets": wrong_block(empty_block),

@@ -24,6 +24,7 @@ __all__ = ["TOLERANCE", "Audit", "AuditOptions", "Leak", "audit", "audit_file"]
 
 TOLERANCE = 1e-5
 """|Σ γ^t F'_t| ≤ 1e-5 · Σ γ^t |F'_t|: what float32 can hold."""
+HEADER = ("environment", "episode", "step", "steps", "leak", "relative", "likely cause")
 ARGUMENTS = {"done": "dones", "reward": "rewards", "environment": "environments"}
 """Arguments of `audit` whose names differ from a log's columns."""
 
@@ -62,8 +63,6 @@ class Leak:
     """Σ γ^t F'_t: what the episode was paid too much."""
     relative: float
     """The same relative to Σ γ^t |F'_t|."""
-    missing: float
-    """Σ γ^(t−N+1) F'_t: what the last step still had to repay."""
     cause: Cause
     detail: str
     """The cause's sentence, with the numbers of this log."""
@@ -140,23 +139,19 @@ class Audit:
             for cause, count in self.causes.most_common()
         ]
 
-    def table(self) -> list[str]:
-        """Return the worst leaks in columns, below a header."""
-        rows = [("environment", "episode", "step", "leak", "relative", "likely cause")] + [
+    def table(self) -> list[tuple[str, ...]]:
+        """Return the worst leaks as rows of text, below a header."""
+        return [HEADER] + [
             (
                 printable(leak.environment),
                 str(leak.episode) if leak.episode >= 0 else "–",
                 str(leak.step),
+                str(leak.length),
                 f"{leak.amount:.4g}",
                 f"{leak.relative:.2%}",
                 leak.cause.value,
             )
             for leak in self.leaks
-        ]
-        widths = [max(len(row[k]) for row in rows) for k in range(5)]
-        return [
-            "  ".join([row[0].ljust(widths[0]), *(row[k].rjust(widths[k]) for k in range(1, 5)), row[5]])
-            for row in rows
         ]
 
 
@@ -253,7 +248,7 @@ def audit_log(log: Log, options: AuditOptions) -> Audit:
         why = Diagnosis.of(Cause.INVALID_ROW_PAID, numbers)
         result.invalid_rows_paid = scan.invalid_rows_paid
         result.causes = Counter({why.cause: scan.invalid_rows_paid}) + result.causes
-        result.leaks.insert(0, Leak("–", -1, scan.first_invalid, 1, 0.0, 0.0, 0.0, why.cause, why.detail))
+        result.leaks.insert(0, Leak("–", -1, scan.first_invalid, 1, 0.0, 0.0, why.cause, why.detail))
     return result
 
 
@@ -284,12 +279,10 @@ def _name_causes(result: Audit, log: Log, scan: Scan, worst: int) -> None:
         length, amount = int(table.length[k]), float(table.leak[k])
         environment, first = plain(table.environment[k]), int(table.first[k])
         why = diagnosis_of(environment)
-        with np.errstate(over="ignore"):
-            missing = float(amount * np.float64(result.gamma) ** (1 - length))
         step = length - 1 if why.step is None else min(why.step, length - 1)
         share = amount / max(float(table.size[k]), 1e-300)
         result.leaks.append(
-            Leak(environment, int(number[k]), step, length, amount, share, missing, why.cause, why.detail, first)
+            Leak(environment, int(number[k]), step, length, amount, share, why.cause, why.detail, first)
         )
 
 

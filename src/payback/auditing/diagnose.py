@@ -60,10 +60,6 @@ class Diagnosis(NamedTuple):
         """Return a diagnosis whose detail is the cause's sentence and, in parentheses, the numbers."""
         return cls(cause, f"{cause.sentence} ({numbers})" if numbers else cause.sentence, step)
 
-    def __str__(self) -> str:
-        """Write the cause and its sentence."""
-        return f"{self.cause.value}: {self.detail}"
-
 
 class Excerpt(NamedTuple):
     """Some valid rows of one environment."""
@@ -81,40 +77,30 @@ class ExcerptRows(NamedTuple):
     lent: np.ndarray | None
 
 
-def diagnose(episodes: list[LeakyEpisode], gamma: float) -> Diagnosis:
-    """Return the cause that explains the leaks of these episodes, all of one environment, best.
-
-    >>> x = np.array([1.0, 1.0, 1.0])
-    >>> diagnose([LeakyEpisode(x, x, leak=2.71) for _ in range(3)], 0.9).cause
-    <Cause.NEVER_REPAID: 'never repaid'>
-    """
-    return _explained(episodes, gamma, set(), None)[0]
-
-
 def _explained(
     episodes: list[LeakyEpisode], gamma: float, at_truncations: set[Cause], known: MatchingFit | None
-) -> tuple[Diagnosis, float]:
-    """Return the cause and how many powers of ten of the leaks it explains.
+) -> tuple[Diagnosis, float, MatchingFit | None]:
+    """Return the cause, how many powers of ten of the leaks it explains, and the matching that fits.
 
     `at_truncations` are the causes that mean `UNSETTLED_TRUNCATION` in this log.
     """
     longer = [e for e in episodes if len(e.shaped) > 1]
     if not longer:
-        return Diagnosis.of(Cause.ONE_STEP_EPISODE, step=0), 0.0
+        return Diagnosis.of(Cause.ONE_STEP_EPISODE, step=0), 0.0, known
     evidence = Evidence(longer, gamma, known)
     tested = from_payments(evidence) + (without_bonus if longer[0].bonus is None else from_bonus)(evidence)
     best, named = max(((score(h, evidence), h) for h in tested), key=lambda pair: pair[0])
     if len(longer) < len(episodes) and best < CERTAIN and float(np.quantile(evidence.relative, 0.9)) < NOISE:
-        return Diagnosis.of(Cause.ONE_STEP_EPISODE, step=0), 0.0
+        return Diagnosis.of(Cause.ONE_STEP_EPISODE, step=0), 0.0, evidence.matching
     cause = named.cause if best >= LEAST else Cause.UNKNOWN
     if cause in at_truncations:
-        return Diagnosis.of(Cause.UNSETTLED_TRUNCATION), best
+        return Diagnosis.of(Cause.UNSETTLED_TRUNCATION), best, evidence.matching
     if cause is Cause.UNKNOWN:
         e = longer[0]
         owed = e.shaped[-1] - evidence.missing(e)
         example = f"for example {owed:.4g} was owed at the last step and {e.shaped[-1]:.4g} was paid"
-        return Diagnosis.of(Cause.UNKNOWN, example), 0.0
-    return Diagnosis.of(cause, named.numbers, named.step), best
+        return Diagnosis.of(Cause.UNKNOWN, example), 0.0, evidence.matching
+    return Diagnosis.of(cause, named.numbers, named.step), best, evidence.matching
 
 
 def score(hypothesis: Hypothesis, evidence: Evidence) -> float:
@@ -145,10 +131,10 @@ def diagnose_log(
     episodes = [[_episode(table, k, next(rows)) for k in ks] for ks in chosen]
     at_truncations = _at_truncations(table)
     together = [e for several in episodes for e in several]
-    common, best = _explained(together[:: 1 + len(together) // POOLED], gamma, at_truncations, known)
+    common, best, known = _explained(together[:: 1 + len(together) // POOLED], gamma, at_truncations, known)
     named: dict[Any, Diagnosis] = {}
     for e, several in zip(looked, episodes, strict=True):
-        own, more = (common, best) if len(looked) == 1 else _explained(several, gamma, at_truncations, known)
+        own, more = (common, best) if len(looked) == 1 else _explained(several, gamma, at_truncations, known)[:2]
         named[plain(keys[e])] = own if more > best + OWN else common
     overall = next(iter(named.values()))
     leaking = {plain(key): count for key, count in zip(keys, counts.tolist(), strict=True)}
@@ -201,11 +187,11 @@ def rows_of(log: Log, excerpts: list[Excerpt]) -> list[ExcerptRows]:
 def _sample(table: EpisodeTable, bad: np.ndarray) -> list[int]:
     """Return leaking episodes of one environment, spread over the log; few of those of one step."""
     longer, one_step = bad[table.length[bad] > 1], bad[table.length[bad] == 1][:ONE_STEP_LOOKED_AT]
-    some = longer[np.unique(np.linspace(0, len(longer) - 1, min(LOOKED_AT, len(longer))).astype(int))]
-    some = np.concatenate((one_step, some))
-    fits = np.cumsum(table.length[some]) <= ROWS_LOOKED_AT
+    picked = longer[np.unique(np.linspace(0, len(longer) - 1, min(LOOKED_AT, len(longer))).astype(int))]
+    picked = np.concatenate((one_step, picked))
+    fits = np.cumsum(table.length[picked]) <= ROWS_LOOKED_AT
     fits[0] = True
-    return some[fits].tolist()
+    return picked[fits].tolist()
 
 
 def _span(table: EpisodeTable, k: int) -> Excerpt:

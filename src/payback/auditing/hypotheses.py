@@ -262,8 +262,8 @@ def _constant_factor(evidence: Evidence) -> Hypothesis:
     last = np.array([e.shaped[-1] for e in evidence.episodes])
     missing = np.array([evidence.missing(e) for e in evidence.episodes])
     owed = last - missing
-    some = np.abs(owed) > 0
-    factor = _weighted_median(last[some] / owed[some], evidence.weights[some]) if some.any() else 0.0
+    indebted = np.abs(owed) > 0
+    factor = _weighted_median(last[indebted] / owed[indebted], evidence.weights[indebted]) if indebted.any() else 0.0
     if not np.isfinite(factor) or abs(factor) < 1e-2:
         return Hypothesis(Cause.CONSTANT_FACTOR, np.ones(len(last)))
     # Beside a large debt every small payment would seem to fit, so the smaller of the two is the measure.

@@ -30,7 +30,6 @@ th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px soli
 @media (max-width: 600px) { .narrow { display: block; } .wide { display: none; }
   th:nth-child(n+3):nth-child(-n+4), td:nth-child(n+3):nth-child(-n+4) { display: none; } }
 """
-HEADER = ("environment", "episode", "step", "steps", "leak", "relative", "likely cause")
 LONGEST_NAME = 120
 """Characters of a log's name that are shown."""
 
@@ -68,14 +67,12 @@ def page(audit: Audit, log: Log) -> str:
 def _table(audit: Audit) -> str:
     if not audit.leaks:
         return ""
-    rows = "".join(
-        f"<tr><td>{html.escape(printable(leak.environment))}</td><td>{leak.episode if leak.episode >= 0 else '–'}</td>"
-        f"<td>{leak.step}</td><td>{leak.length}</td><td>{leak.amount:.4g}</td><td>{leak.relative:.2%}</td>"
-        f"<td>{html.escape(leak.cause.value)}</td></tr>"
-        for leak in audit.leaks
+    lines = (
+        "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row)
+        for tag, row in zip(["th"] + ["td"] * len(audit.leaks), audit.table(), strict=True)
     )
-    head = "".join(f"<th>{title}</th>" for title in HEADER)
-    return f'<h2>The worst leaks</h2><div class="scroll"><table><tr>{head}</tr>{rows}</table></div>'
+    rows = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f'<h2>The worst leaks</h2><div class="scroll"><table>{rows}</table></div>'
 
 
 def _episode(audit: Audit, log: Log) -> str:
@@ -124,10 +121,10 @@ def episode_svg(rows: ExcerptRows, gamma: float, title: str, *, alone: bool = Fa
     x = rows.shaped
     bars = _bars(x, rows.rewards, rows.lent)
     debt = np.concatenate(([0.0], np.cumsum(np.float64(gamma) ** np.arange(len(x)) * x)))
-    apart = min(190, (width - LEFT) // len(bars))
+    spacing = min(190, (width - LEFT) // len(bars))
     keys = "".join(
-        f'<rect x="{LEFT + apart * k}" y="26" width="12" height="12" fill="var({bar.colour})"/>'
-        f'<text x="{LEFT + apart * k + 18}" y="37" fill="var(--ink)">{bar.name}</text>'
+        f'<rect x="{LEFT + spacing * k}" y="26" width="12" height="12" fill="var({bar.colour})"/>'
+        f'<text x="{LEFT + spacing * k + 18}" y="37" fill="var(--ink)">{bar.name}</text>'
         for k, bar in enumerate(bars)
     )
     text = (

@@ -150,12 +150,12 @@ class Scan:
 
     def _looked_at(self, was: _Open, these: range, closed: bool, length: np.ndarray) -> list[int]:
         """Return the segments that need more than their sums: long ones, and those that reach into other batches."""
-        some = (these.start + np.flatnonzero(length[these.start : these.stop] > self.long)).tolist()
-        if was.age and these[0] not in some:
-            some.insert(0, these[0])
-        if not closed and these[-1] not in some:
-            some.append(these[-1])
-        return some
+        picked = (these.start + np.flatnonzero(length[these.start : these.stop] > self.long)).tolist()
+        if was.age and these[0] not in picked:
+            picked.insert(0, these[0])
+        if not closed and these[-1] not in picked:
+            picked.append(these[-1])
+        return picked
 
     def _allowed(self, size: Any, length: Any) -> Any:
         """Return how large |leak| may be as seen from the start: the tolerance, and the decimals of a rounded log."""
@@ -196,7 +196,7 @@ class Scan:
         return math.exp(min((1 - length) * math.log(self.gamma), 700))
 
     def _shows_its_end(self, recent: float, size: float, length: int) -> bool:
-        """Whether what the tolerance allows would not be visible at the last step, so that the start tells all."""
+        """Whether what the tolerance allows would not be visible at the last step, so that the start is enough."""
         visible = VISIBLE * recent / _weights(self.gamma, length)
         return self._allowed(size, length) * self._to_the_end(length) <= visible
 
@@ -308,12 +308,12 @@ def _piece_sums(values: np.ndarray, marks: np.ndarray, gamma: float, L: int) -> 
     weights, undone = (np.tile(np.float64(gamma) ** x, max(1, CHUNK // L)) for x in (ages, -ages))
     chunk = len(weights)
     # Leak and size are summed at once, as a complex number: short pieces cost a call each, not two.
-    buffer, both = np.empty(chunk), np.empty(chunk, dtype=np.complex128)
+    buffer, summands = np.empty(chunk), np.empty(chunk, dtype=np.complex128)
     result = Sums(np.empty(len(marks)), np.empty(len(marks)))
     bounds = np.searchsorted(marks, np.arange(0, n + chunk, chunk)).tolist()
     for k, first in enumerate(range(0, n, chunk)):
         part, pieces = values[first : first + chunk], slice(bounds[k], bounds[k + 1])
-        plain, here, begins = buffer[: len(part)], both[: len(part)], marks[pieces] - first
+        plain, here, begins = buffer[: len(part)], summands[: len(part)], marks[pieces] - first
         # A cast and a product apart are faster than both in one, which goes through small buffers.
         np.copyto(plain, part, casting="unsafe")
         np.multiply(plain, weights[: len(part)], out=here.real)

@@ -23,7 +23,7 @@ def check_causal(
         F_t is constant w.r.t. a_{t'} for all t' > t                                   (not_empowerment)
 
     `fn(rollout)` returns the rewards, time first; `rollout` is an array (T, …), or a dict, tuple or list of such
-    arrays. At each of the `cuts` (default: the half, some other places, and the rows around the first ends) the later
+    arrays. At each of the `cuts` (default: the middle, a few others, and the rows around the first ends) the later
     rows are changed and the earlier rewards must stay the same. The later rows are reversed, repeated or replaced by
     other values (larger numbers, flipped flags); flipping only the flags of the row at the cut detects a bonus that
     knows whether the next step ends the episode. The error names the earlier reward that changed most: `step`, `paid`

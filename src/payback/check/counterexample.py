@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from payback.auditing.diagnose import diagnose
-from payback.auditing.hypotheses import Cause, LeakyEpisode
-from payback.check.running import step_through
-from payback.check.stream import Finding, Stream, episodes_of
-from payback.check.subject import Subject
+from payback.auditing.audit import audit
+from payback.auditing.hypotheses import Cause
+from payback.check.stream import Finding, Stream
+from payback.check.subject import Subject, step_through
 from payback.core.errors import InvarianceError
 
 TRIES = 500
@@ -201,7 +200,7 @@ def _length(rewards: np.ndarray) -> int:
 
 
 def guess_cause(subject: Subject) -> str:
-    """Return what the leaks of a few plain episodes have in common, "" if these do not leak.
+    """Return the cause that an audit of a few plain episodes names, "" if these do not leak.
 
     Small rewards show most faults; large ones show clipping.
     """
@@ -213,28 +212,13 @@ def guess_cause(subject: Subject) -> str:
     for size in (1.0, 1e6):
         stream = Stream("plain episodes", size * rewards, dones)
         try:
-            shaped = step_through(subject, stream, keep=()).shaped[:, 0]
-            broken = _broken_episodes(subject.gamma, stream, shaped)
-            found = diagnose(broken, subject.gamma) if broken else None
+            shaped = step_through(subject, stream, keep=()).shaped
+            leaks = audit(shaped, dones, subject.gamma, rewards=stream.rewards, worst=1).leaks
         except Exception:
-            # An error of the shaping on this stream must not hide the fault that was found on another.
+            # An error of the shaping on this stream must not hide the fault that was detected on another.
             return guess
-        if found is not None and found.cause is not Cause.UNKNOWN:
-            return str(found)
-        guess = guess or ("" if found is None else str(found))
+        for leak in leaks:
+            guess = guess or f"{leak.cause.value}: {leak.detail}"
+            if leak.cause is not Cause.UNKNOWN:
+                return f"{leak.cause.value}: {leak.detail}"
     return guess
-
-
-def _broken_episodes(gamma: float, stream: Stream, shaped: np.ndarray) -> list[LeakyEpisode]:
-    broken: list[LeakyEpisode] = []
-    rewards, index = stream.rewards[:, 0], episodes_of(stream)
-    for first, last in zip(index.starts, index.ends, strict=True):
-        paid, after = shaped[first : last + 1], last + 1
-        weight = gamma ** np.arange(len(paid))
-        leak = float(weight @ paid)
-        if abs(leak) > 1e-6 * float(weight @ np.abs(paid)):
-            before = (shaped[:first], rewards[:first]) if first else (None, None)
-            next_paid = float(shaped[after]) if after < len(shaped) else None
-            lead = dict(zip(("paid_before", "rewards_before"), before, strict=True))
-            broken.append(LeakyEpisode(paid, rewards[first:after], leak, paid_after=next_paid, **lead))
-    return broken

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from payback.check.properties import check_zero_sum
-from payback.check.running import Continuation, Run, roll_through, step_through
 from payback.check.stream import Finding, Stream, continuations, refuse_where
-from payback.check.subject import Subject, as_numpy
+from payback.check.subject import Continuation, Run, Subject, as_numpy, roll_through, step_through
 from payback.core.arrays import Array
 from payback.core.rollout import shape_rollout
 
@@ -50,7 +49,9 @@ def check_blocks(subject: Subject, stream: Stream, run: Run, at_once: bool = Fal
     whole = stream.followed_by(way.stream)
     after = way.paid_from(run.states[-1])
     ways: dict[str, list[int]] = {"at once": []}
-    for how, cuts in (ways if at_once or subject.compiled else ways | _ways_to_cut(stream)).items():
+    if not (at_once or subject.compiled) and subject.has_block_form:
+        ways |= _ways_to_cut(stream)
+    for how, cuts in ways.items():
         block = roll_through(subject, stream, cuts)
         differ = differences(subject.epsilon, stream, block.shaped, run.shaped)
         what = f"shape_rollout, {how}, differs from stepping"

@@ -1,6 +1,6 @@
-"""The streams that `check_transform` tries at each effort, the smallest first.
+"""The streams that `check_transform` runs at each effort, the smallest first.
 
-The plan counts streams instead of seconds: the same call tries the same streams on every machine.
+The plan counts streams instead of seconds: the same call runs the same streams on every machine.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import numpy as np
 from payback.check.stream import Stream
 
 Effort = Literal["quick", "normal", "thorough"]
-"""How many streams are tried."""
+"""How many streams are run."""
 Place = Literal["after every end", "at the start", "anywhere", "rarely"]
 """Where invalid rows stand."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How many streams of each kind are tried."""
+    """How many streams of each kind are run."""
 
     random: int
     """Random streams."""
     batch_sizes: tuple[int, ...]
-    """The numbers of environments that are tried for a few steps each."""
+    """The numbers of environments, each run for a few steps."""
     long: int
     """How many of `long_streams`; the last is the longest."""
     longest_episode: int

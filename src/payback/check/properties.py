@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from payback.check.running import Continuation, Run
 from payback.check.stream import Finding, Stream, continuations, episodes_of, refuse_where, written
-from payback.check.subject import Subject, as_numpy
+from payback.check.subject import Continuation, Run, Subject, as_numpy
 from payback.core.arrays import Array
 from payback.core.transform import Match, State, drop, owed
 
@@ -245,7 +244,7 @@ def check_own_memory(subject: Subject, stream: Stream, run: Run) -> None:
 
 
 def check_drift(wide: np.ndarray, narrow: np.ndarray, stream: Stream) -> None:
-    """Check that float32 stays near float64, (T, B) shaped rewards both.
+    """Check that float32 stays near float64; both are (T, B) shaped rewards.
 
     The recursion debt ← debt/γ + F − due has the right value on paper, but its rounding error grows as γ⁻ᵗ.
     """

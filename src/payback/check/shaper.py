@@ -31,9 +31,8 @@ from payback.check.plan import (
     wide_range_streams,
 )
 from payback.check.report import CheckReport
-from payback.check.running import Run, step_through
 from payback.check.stream import Finding, Stream, episodes_of, refuse_where
-from payback.check.subject import FLOAT64, Subject, subject_of
+from payback.check.subject import FLOAT64, Run, Subject, step_through, subject_of
 from payback.core.arrays import Array
 from payback.core.errors import InvarianceError
 from payback.core.transform import Match, RewardTransform
@@ -66,11 +65,11 @@ def check_transform(
     that equal stepping, updates that are pure and share no array with the caller, arrays that are strided or read-only,
     flags that are integers (or refused), float32 that stays near float64, and a match's `owed` and `drop`.
     Not detected: *when* a reward is repaid (compare with `match_episode` for that), and what only goes wrong beyond the
-    streams that are tried. The `CheckReport` counts them; docs/guarantee.md lists the limits.
+    streams that are run. The `CheckReport` counts them; docs/guarantee.md lists the limits.
 
     `example` is any array of the library, dtype and device to test in (default: NumPy float64, float32 and float16).
     `effort` is "quick" (about a second for a NumPy transform), "normal" (a few seconds) or "thorough" (minutes). The
-    same call tries the same streams on every machine. JAX compiles every new shape, so it is tried with fewer.
+    same call runs the same streams on every machine. JAX compiles every new shape, so it gets fewer.
     The error shows the smallest counter-example found, and holds it: `rewards`, `step`, `paid`, `owed`, `violated`.
 
     >>> import payback
@@ -289,12 +288,15 @@ def _check_each_step(subject: Subject, stream: Stream, run: Run) -> None:
 
 
 def _cuts(stream: Stream) -> list[int]:
-    """Return the steps from which the stream is continued in other ways: all of a short one, some of a long one."""
+    """Return the steps from which the stream is continued in other ways: all of a short one, few of a long one.
+
+    Few are enough, because an end is tried at every step (`check_each_step`).
+    """
     T = len(stream.rewards)
-    if T <= 12:
+    if T <= 5:
         return list(range(T + 1))
     ends = np.flatnonzero(stream.dones.any(axis=1))[-2:]
-    places = {1, T, *np.linspace(0, T, 6).astype(int).tolist(), *(ends + 1).tolist(), *ends.tolist()}
+    places = {1, T, *np.linspace(0, T, 4).astype(int).tolist(), *(ends + 1).tolist(), *ends.tolist()}
     return sorted(int(t) for t in places)
 
 
