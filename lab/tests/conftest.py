@@ -3,10 +3,15 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from payback_lab.running import local
+from payback_lab.running.task import Event, perform
+from payback_lab.user_error import UserError
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -40,6 +45,25 @@ def fake(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PYTHONPATH", SOURCES)
     monkeypatch.setattr(experiments, "MODULES", {"fake": "fake_experiment"})
     return experiments.load("fake")
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make runs here, because a worker spends a second on its imports; running/test_local.py tests the workers."""
+
+    def events(tasks, workers: int) -> Iterator[Event]:
+        for task in tasks:
+            yield Event(task, "started")
+            try:
+                perform(task, lambda share: None, lambda run: None)
+            except UserError:
+                raise
+            except Exception:
+                yield Event(task, "failed", text=traceback.format_exc())
+            else:
+                yield Event(task, "done")
+
+    monkeypatch.setattr(local, "events", events)
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ def test_a_folder_without_permission_is_one_sentence(payback, tmp_path: Path) ->
     assert "Permission denied" in error
 
 
-def test_run_report_list(payback, tmp_path: Path) -> None:
+def test_run_report_list(payback, in_this_process, tmp_path: Path) -> None:
     status, out, error = payback("run", "fake", "--schemes", "none", "im", "--seeds", "2", "--steps", "30")
     assert (status, error) == (0, "")
     assert "fake: 4 runs planned, 0 done already, 4 to make on" in out.splitlines()[0]
@@ -95,7 +95,7 @@ def test_run_report_list(payback, tmp_path: Path) -> None:
     assert re.search(r"fake\s+slow\s+0\s+80", out)
 
 
-def test_list_counts_what_is_done_left_and_damaged(payback, tmp_path: Path) -> None:
+def test_list_counts_what_is_done_left_and_damaged(payback, in_this_process, tmp_path: Path) -> None:
     assert payback("run", "fake", "--schemes", "none", "--seeds", "2")[0] == 0
     (tmp_path / "runs/fake/none/seed1/arrays.npz").unlink()
     status, out, _ = payback("list")
@@ -103,7 +103,9 @@ def test_list_counts_what_is_done_left_and_damaged(payback, tmp_path: Path) -> N
     assert re.search(r"fake\s+–\s+1\s+79 \(1 damaged\)", out)
 
 
-def test_a_failed_run_is_told_at_the_end_and_the_others_are_kept(payback, tmp_path: Path, monkeypatch) -> None:
+def test_a_failed_run_is_told_at_the_end_and_the_others_are_kept(
+    payback, in_this_process, tmp_path: Path, monkeypatch
+) -> None:
     monkeypatch.setenv("FAKE_FAIL", "none")
     status, out, error = payback("run", "fake", "--schemes", "none", "im", "--seeds", "2")
     assert status == 1
@@ -115,7 +117,7 @@ def test_a_failed_run_is_told_at_the_end_and_the_others_are_kept(payback, tmp_pa
     assert payback("run", "fake", "--schemes", "none", "im", "--seeds", "2")[0] == 0
 
 
-def test_a_full_disk_is_one_sentence_and_nothing_is_lost(payback, tmp_path: Path, monkeypatch) -> None:
+def test_a_full_disk_is_one_sentence_and_nothing_is_lost(payback, in_this_process, tmp_path: Path, monkeypatch) -> None:
     assert payback("run", "fake", "--schemes", "im", "--seeds", "1")[0] == 0
 
     def full(*_, **__):

@@ -20,7 +20,9 @@ def test_every_step_can_be_planned(step: Request, tmp_path: Path) -> None:
     assert runs
 
 
-def test_it_plans_the_whole_then_runs_reports_and_names_the_page(fake, tmp_path: Path, monkeypatch) -> None:
+def test_it_plans_the_whole_then_runs_reports_and_names_the_page(
+    fake, in_this_process, tmp_path: Path, monkeypatch
+) -> None:
     monkeypatch.setattr(command, "print_findings", lambda *_: None)  # they are of other experiments
     console = Console(file=io.StringIO(), width=200)
     steps = (Request("fake", schemes=("none",), seeds=2), Request("fake", ablation="slow", schemes=("im",), seeds=2))
@@ -45,7 +47,7 @@ def test_the_findings_are_of_these_runs_and_of_the_committed_ones(tmp_path: Path
     assert "these runs" not in text
 
 
-def test_a_failed_run_ends_it_without_a_report(fake, tmp_path: Path, monkeypatch, capsys) -> None:
+def test_a_failed_run_ends_it_without_a_report(fake, in_this_process, tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.setenv("FAKE_FAIL", "none")
     asked = ReproduceCommand(out=tmp_path / "runs", workers=1, summaries=tmp_path / "results")
     step = Request("fake", schemes=("none",), seeds=1)

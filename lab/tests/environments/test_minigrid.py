@@ -258,10 +258,15 @@ def test_what_cannot_be_a_task_is_refused(change: dict, words: str) -> None:
 
 def test_states_may_have_any_batch_shape() -> None:
     task, layouts = make_task("UnlockPickup"), draw_layouts("UnlockPickup", 4)
-    state = rules.start(task, layouts, jax.random.uniform(jax.random.key(0), (rules.DRAWS, 2, 3)))
-    after, reward, *_ = rules.step(task, state, jnp.zeros((2, 3), jnp.int32))
-    assert view.observe(task, after).shape == (2, 3, 49)
-    assert reward.shape == rules.place(task, after).shape == (2, 3)
+
+    @jax.jit
+    def shapes(uniform: jax.Array, action: jax.Array):
+        after, reward, *_ = rules.step(task, rules.start(task, layouts, uniform), action)
+        return view.observe(task, after), reward, rules.place(task, after)
+
+    seen, reward, place = shapes(jnp.full((rules.DRAWS, 2, 3), 0.5), jnp.zeros((2, 3), jnp.int32))
+    assert seen.shape == (2, 3, 49)
+    assert reward.shape == place.shape == (2, 3)
 
 
 def test_a_noisy_tv_shows_every_colour() -> None:

@@ -1,8 +1,6 @@
 """The arena: what is planned, what is refused in one sentence, and a run that stops and goes on to the bit."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -116,16 +114,6 @@ def test_layouts_of_another_version_are_refused_before_runs_are_started(tmp_path
     assert said.count("\n") == 1
     assert pool.read_bytes() == content
     assert not (tmp_path / "runs").exists()
-
-
-def test_planning_needs_no_jax() -> None:
-    script = (
-        "import sys; from payback_lab import experiments; from payback_lab.runs import Asked; "
-        "experiments.load('arena').plan(Asked()); "
-        "print(*{name.split('.')[0] for name in sys.modules})"
-    )
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert not {"jax", "torch", "minigrid", "gymnasium"} & set(run.stdout.split())
 
 
 def curve(episodes: list[int], solved: list[int]) -> dict[str, np.ndarray]:

@@ -1,8 +1,6 @@
 """DoorKey as an experiment: what is planned, and what is refused."""
 
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +14,8 @@ from payback_lab.experiments.doorkey.config import ABLATIONS, DoorKeyConfig
 from payback_lab.experiments.resumable import about_run
 from payback_lab.learners.checkpoint import save_checkpoint
 from payback_lab.methods import OTHERS, SCHEMES
-from payback_lab.running import local
 from payback_lab.running.request import Request
 from payback_lab.running.run import planned
-from payback_lab.running.task import Event, perform
 from payback_lab.runs import Run, checkpoint_of
 
 ASK = ("run", "doorkey", "--schemes", "grm-10", "--settings", "a0.02-g0.995", "--seeds", "1", "--steps", "49152")
@@ -99,24 +95,13 @@ def test_other_settings_and_matchings_may_be_asked_for():
     assert {run.config.total_steps for run in runs} == {4096}
 
 
-def test_reading_about_it_needs_no_jax():
-    code = "import sys, payback_lab.experiments.doorkey.experiment; assert 'jax' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 Said = tuple[int, str, str]
 
 
 @pytest.fixture
-def payback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys) -> Callable[..., Said]:
+def payback(in_this_process, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys) -> Callable[..., Said]:
     """Call the command line in an empty folder; the work is done in this process, which has JAX already."""
 
-    def events(tasks, workers) -> Iterator[Event]:
-        for task in tasks:
-            perform(task, lambda share: None, lambda run: None)
-            yield Event(task, "done")
-
-    monkeypatch.setattr(local, "events", events)
     monkeypatch.setattr(doorkey_training, "keep_compiled", lambda out: None)
     monkeypatch.chdir(tmp_path)
 

@@ -17,6 +17,12 @@ RESULTS = ROOT / "lab" / "results"
 CHALLENGE = (ROOT / "docs/results/challenge.md").read_text()
 
 
+@pytest.fixture(scope="module")
+def results() -> Results:
+    """The committed summaries, read once; what is made of them is kept."""
+    return Results(RESULTS)
+
+
 def test_it_writes_the_committed_pages_and_figures(tmp_path: Path) -> None:
     for name, marks in PAGES.items():
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
@@ -65,8 +71,8 @@ def test_the_figures_that_pages_show_are_there() -> None:
 
 
 @pytest.mark.parametrize("experiment", ["cliff", "long-cliff", "doorkey"])
-def test_the_summary_counts_the_same_verdicts(experiment: str) -> None:
-    own = [claim.verdict for claim in Results(RESULTS).claims(experiment) if claim.plain]
+def test_the_summary_counts_the_same_verdicts(results: Results, experiment: str) -> None:
+    own = [claim.verdict for claim in results.claims(experiment) if claim.plain]
     holds, fails, open_ = (own.count(verdict) for verdict in ("holds", "does not hold", "undecided"))
     part = CHALLENGE.split(
         {"cliff": "**Cliff.**", "long-cliff": "**Long cliff.**", "doorkey": "**DoorKey.**"}[experiment]

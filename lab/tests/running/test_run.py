@@ -35,7 +35,7 @@ def make(request: Request) -> tuple[runner.Outcome, str]:
         console.file.close()
 
 
-def test_a_finished_run_is_neither_repeated_nor_touched(fake, tmp_path: Path) -> None:
+def test_a_finished_run_is_neither_repeated_nor_touched(fake, in_this_process, tmp_path: Path) -> None:
     request = Request("fake", TWO, 2, steps=20, out=tmp_path)
     outcome, said = make(request)
     assert outcome == runner.Outcome(4, ())
@@ -47,7 +47,9 @@ def test_a_finished_run_is_neither_repeated_nor_touched(fake, tmp_path: Path) ->
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == times
 
 
-def test_a_finished_folder_on_a_read_only_disk_is_read(fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finished_folder_on_a_read_only_disk_is_read(
+    fake, in_this_process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     request = Request("fake", TWO, 2, steps=20, out=tmp_path)
     make(request)
     open_as_usual = os.open
@@ -70,7 +72,7 @@ def test_a_finished_folder_on_a_read_only_disk_is_read(fake, tmp_path: Path, mon
         make(Request("fake", TWO, 3, steps=20, out=tmp_path))
 
 
-def test_more_seeds_add_to_what_is_there(fake, tmp_path: Path) -> None:
+def test_more_seeds_add_to_what_is_there(fake, in_this_process, tmp_path: Path) -> None:
     make(Request("fake", ("none",), 1, steps=20, out=tmp_path))
     first = contents(tmp_path)
     outcome, _ = make(Request("fake", ("none",), 3, steps=20, out=tmp_path))
@@ -78,7 +80,7 @@ def test_more_seeds_add_to_what_is_there(fake, tmp_path: Path) -> None:
     assert first.items() <= contents(tmp_path).items()
 
 
-def test_a_damaged_run_is_named_and_made_again_and_the_others_stay(fake, tmp_path: Path) -> None:
+def test_a_damaged_run_is_named_and_made_again_and_the_others_stay(fake, in_this_process, tmp_path: Path) -> None:
     request = Request("fake", TWO, 2, steps=20, out=tmp_path)
     make(request)
     whole = contents(tmp_path)
@@ -93,7 +95,9 @@ def test_a_damaged_run_is_named_and_made_again_and_the_others_stay(fake, tmp_pat
     assert (tmp_path / "fake/none/seed0/config.json").stat().st_mtime_ns == kept
 
 
-def test_another_length_in_the_same_folder_is_refused_and_nothing_is_lost(fake, tmp_path: Path) -> None:
+def test_another_length_in_the_same_folder_is_refused_and_nothing_is_lost(
+    fake, in_this_process, tmp_path: Path
+) -> None:
     make(Request("fake", ("none",), 1, steps=20, out=tmp_path))
     before = contents(tmp_path)
     with pytest.raises(UserError, match=r"episodes 20, not 30"):
@@ -101,7 +105,9 @@ def test_another_length_in_the_same_folder_is_refused_and_nothing_is_lost(fake, 
     assert contents(tmp_path) == before
 
 
-def test_another_learner_version_is_refused(fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_learner_version_is_refused(
+    fake, in_this_process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     request = Request("fake", ("none",), 1, steps=20, out=tmp_path)
     make(request)
     monkeypatch.setitem(vars(fake), "learner_version", 4)
@@ -109,7 +115,7 @@ def test_another_learner_version_is_refused(fake, tmp_path: Path, monkeypatch: p
         make(request)
 
 
-def test_an_ablation_has_a_place_of_its_own(fake, tmp_path: Path) -> None:
+def test_an_ablation_has_a_place_of_its_own(fake, in_this_process, tmp_path: Path) -> None:
     make(Request("fake", ("none",), 1, steps=20, out=tmp_path))
     make(Request("fake", ("none",), 1, steps=20, out=tmp_path, ablation="slow"))
     slow, plain = records.folders(tmp_path, "fake+slow"), records.folders(tmp_path, "fake")
