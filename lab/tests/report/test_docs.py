@@ -38,7 +38,7 @@ def test_it_writes_the_committed_pages_and_figures(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_the_pages_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"There is no docs/.* in .*: give the folder of the repository with --root"):
+    with pytest.raises(UserError, match=r"There is no README.md in .*: give the folder of the repository with --root"):
         write_docs(tmp_path, RESULTS, Console(quiet=True))
 
 

@@ -65,6 +65,25 @@ def in_readme() -> list[str]:
     ]
 
 
+def in_index() -> list[str]:
+    """Return what the site's first page says below the picture."""
+    ours, raw = (f"{solved_steps(OF.arena.runs(DOORKEY, m)).mean() / 1e6:.2f}" for m in ("grm-30", "im"))
+    of_rnd()
+    return [f"GRM solves the task from {ours} million steps, the tuned raw bonus from {raw} million"]
+
+
+def in_coefficient() -> list[str]:
+    """Return the rows of the small table of α."""
+    shares_of = {name: tuning_shares(OF.arena.finished, m) for name, m in (("raw bonus", "im"), (GRM, "grm-30"))}
+    assert f"{max(tuning_shares(OF.arena.finished, 'none').values()):.2f}" == "0.90"
+    return [
+        f"| {name} | {' | '.join(f'{own[alpha]:.2f}' for alpha in sorted(own))} |" for name, own in shares_of.items()
+    ]
+
+
+GRM = "GRM, D = 30"
+
+
 def in_sb3() -> str:
     """Say when EpisodicCount's runs in Stable-Baselines3 learn, and how many do."""
     cells = {"grm-30": "episodic-count", "none": "rnd", "im": "episodic-count"}
@@ -341,6 +360,8 @@ def mean(row: Row) -> str:
 
 QUOTES: dict[str, Callable[[], list[str]]] = {
     "README.md": in_readme,
+    "docs/howto/coefficient.md": in_coefficient,
+    "docs/index.md": in_index,
     "docs/reach.md": in_reach,
     "docs/reproduction.md": in_reproduction,
     "docs/results/arena.md": in_arena,

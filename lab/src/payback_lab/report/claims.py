@@ -10,7 +10,7 @@ from payback_lab import experiments
 from payback_lab.claims.claim import DecidedClaim, Figure, Verdict
 from payback_lab.claims.decide import format_needed
 from payback_lab.report.dots import Panel, format_figure_mean, panels_of_claim
-from payback_lab.report.markdown import cell, rows
+from payback_lab.report.markdown import cell, folded, rows
 from payback_lab.report.store import committed, committed_claims
 from payback_lab.report.tables import number
 
@@ -115,11 +115,14 @@ def section(results: Path, experiment: str) -> str:
     """Return one experiment's claims: the count, a table, and every claim in full, folded."""
     view = claims_view(committed_claims(results, experiment))
     own, more = (rows(COLUMNS, [line(shown.claim) for shown in part]) for part in (view.own, view.more))
+    again = f"Decided again under ablations, and questions of ours:\n\n{folded(more, f'All {len(view.more)}')}"
     parts = (
         f"## {committed(results, experiment)['title']}",
         f"{view.tally}.",
-        own,
-        f"Decided again under ablations, and questions of ours:\n\n{more}" if view.more else "",
+        folded(own, f"All {len(view.own)} claims"),
+        f"Decided again under ablations, and questions of ours:\n\n{folded(more, f'All {len(view.more)}')}"
+        if view.more
+        else "",
         in_full(experiment, [shown.claim for shown in (*view.own, *view.more)]),
     )
     return "\n\n".join(filter(None, parts))

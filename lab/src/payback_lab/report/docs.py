@@ -148,6 +148,7 @@ PAGES: Mapping[str, Mapping[str, Table]] = {
         f"table of {QUESTION}": lambda of: doorkey_tables.table_of_matchings(of.folder),
     },
     "docs/results/arena.md": {
+        "scores": lambda of: arena_tables.overall_table(of.arena),
         "runs of the arena": lambda of: arena_tables.made(of.arena),
         "pairs of methods": lambda of: arena_tables.pairs(of.arena),
         **{f"table of {task}": _of_task(task) for task in TASKS},

@@ -16,6 +16,23 @@ def rows(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, ("---",) * len(header), *lines))
 
 
+LONG = 25
+"""Rows of the longest table that stands open."""
+
+
+def folded(table: str, summary: str) -> str:
+    """Fold a table of more than 25 rows, so that a reader can pass over it.
+
+    >>> folded(rows(("n",), [("1",)]), "Every n") == rows(("n",), [("1",)])
+    True
+    >>> folded(rows(("n",), [("1",)] * 26), "Every n").splitlines()[0]
+    '<details><summary>Every n</summary>'
+    """
+    if table.count("\n") - 1 <= LONG:
+        return table
+    return f"<details><summary>{summary}</summary>\n\n{table}\n\n</details>"
+
+
 def cell(text: str) -> str:
     """Keep text from ending a cell or a line."""
     return text.replace("|", "\\|").replace("\n", " ")
