@@ -14,11 +14,12 @@ copyright = author
 version = release = version_of("payback")
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton", "docstrings", "outside_links", "public_names"]
-extensions += ["run_help", "vega_bundle"]
+extensions += ["mathml", "run_help", "vega_bundle"]
 exclude_patterns = ["_build", "_ext", "**/.ipynb_checkpoints"]
 default_role = "literal"
+highlight_language = "none"  # an indented block is an equation or plain text
 
-myst_enable_extensions = ["colon_fence", "deflist", "attrs_block", "attrs_inline"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "attrs_block", "attrs_inline"]
 myst_heading_anchors = 3
 myst_links_external_new_tab = False
 
@@ -39,6 +40,7 @@ python_maximum_signature_line_length = 88
 autodoc_mock_imports = ["ray", "rllte", "rsl_rl"]
 
 html_theme = "furo"
+html_math_renderer = "mathml"
 html_title = "payback"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
+from types import UnionType
 from typing import Any
 
 from sphinx.application import Sphinx
+from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.inspect import signature, stringify_signature
 
 
@@ -42,7 +45,21 @@ def without_substitutions(lines: list[str]) -> list[str]:
     ]
 
 
+def attribute_docs(name: str, obj: Any) -> list[str]:
+    """Return the docstring below a variable that a package takes from one of its modules."""
+    package, _, variable = name.rpartition(".")
+    for path, module in list(sys.modules.items()):
+        if path.startswith(f"{package}.") and vars(module).get(variable) is obj:
+            found = ModuleAnalyzer.for_module(path).find_attr_docs().get(("", variable))
+            if found:
+                return list(found)
+    return []
+
+
 def _process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    # A type alias has no docstring of its own, so that autodoc shows that of its class.
+    if what == "data" and isinstance(obj, UnionType) and "\n".join(lines).strip() == inspect.getdoc(UnionType):
+        lines[:] = attribute_docs(name, obj)
     lines[:] = with_literal_blocks(without_substitutions(lines))
 
 

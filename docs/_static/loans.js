@@ -39,7 +39,7 @@ const loans = (() => {
     });
   }
 
-  // η = 1 − Σ_k m_k λᵏ; whole returns (λ = 1) reach every repayment, and feel nothing.
+  // η = 1 − Σ_k m_k λᵏ; whole returns (λ = 1) reach every repayment, and nothing of the bonus is left.
   function feltShare(matching, parameter, lambda) {
     if (lambda === 1) return 0;
     if (matching === "end") return 1;
@@ -66,7 +66,7 @@ const loans = (() => {
     return matching === "geometric" && parameter === 0 ? 1 / gamma : Infinity;
   }
 
-  // One loan of 1, age by age: what the advantage of its own action still feels, and what a repayment costs.
+  // One loan of 1, age by age: what is left of it in the advantage of its own action, and what a repayment costs.
   function byAge(m, gamma, lambda) {
     let felt = 1;
     return m.map((share, age) => {
@@ -75,5 +75,27 @@ const loans = (() => {
     });
   }
 
-  return { shares, bonuses, episode, feltShare, feltShareWithin, interest, byAge };
+  // GAE(λ) of F′ with a critic that is 0, at every step: signal − noise. A bonus adds to the advantages of its own and
+  // of earlier actions what λ leaves of it (signal); to those of later ones, until it is repaid, its repayments (noise).
+  function decomposition(F, m, gamma, lambda) {
+    const N = F.length;
+    const rows = F.map((_, step) => ({ step, signal: 0, noise: 0 }));
+    F.forEach((bonus, i) => {
+      let left = 1;
+      let open = 0; // Σ over the repayments at t or later of m_k λ^(repaid − t), for t from the last step back
+      const repaid = [];
+      for (let t = i; t < N; t++) {
+        repaid.push(t === N - 1 ? left : m[t - i]);
+        left -= repaid[t - i];
+      }
+      for (let t = N - 1; t >= i; t--) {
+        open = repaid[t - i] + lambda * open;
+        if (t > i) rows[t].noise += bonus * gamma ** (i - t) * open;
+      }
+      for (let t = 0; t <= i; t++) rows[t].signal += (gamma * lambda) ** (i - t) * bonus * (1 - open);
+    });
+    return rows.map((row) => ({ ...row, advantage: row.signal - row.noise }));
+  }
+
+  return { shares, bonuses, episode, decomposition, feltShare, feltShareWithin, interest, byAge };
 })();

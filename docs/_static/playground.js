@@ -34,14 +34,26 @@
     ...base, height: 140, data: { name: "rows", values: [] },
     mark: { type: "line", color, point: { color, size: 18 }, tooltip: true },
     encoding: {
-      x: { field: x, type: "quantitative", title: x === "age" ? "steps since the loan" : x },
+      x: { field: x, type: "quantitative", title: x === "age" ? "steps since the bonus" : x },
       y: { field: y, type: "quantitative", title, scale },
     },
   });
+  const terms = ["signal", "noise", "signal − noise"];
+  const advantages = {
+    ...base, height: 180, data: { name: "rows", values: [] },
+    mark: { type: "line", tooltip: true },
+    encoding: {
+      x: { field: "step", type: "quantitative", title: "step" },
+      y: { field: "value", type: "quantitative", title: "in the advantage" },
+      color: { field: "what", type: "nominal", scale: { domain: terms, range: ["#54a24b", "#f58518", "#4c78a8"] } },
+      strokeDash: { field: "what", type: "nominal", scale: { domain: terms, range: [[1, 0], [5, 3], [1, 0]] } },
+    },
+  };
   const charts = {
     rewards: bars,
+    advantages,
     debt: line("step", "debt", "debt after the step", "#e45756"),
-    "felt-chart": line("age", "felt", "still felt", "#54a24b", { domain: [0, 1] }),
+    "felt-chart": line("age", "felt", "effective share", "#54a24b", { domain: [0, 1] }),
     "interest-chart": line("age", "interest", "interest", "#f58518", { zero: false }),
   };
 
@@ -56,6 +68,7 @@
     const rows = loans.episode(loans.bonuses(bonus, length), m, gamma);
     return {
       rows,
+      gae: loans.decomposition(rows.map((row) => row.F), m, gamma, lambda),
       ages: loans.byAge(m, gamma, lambda),
       felt: loans.feltShare(matching, parameter, lambda),
       feltWithin: loans.feltShareWithin(length, m, lambda),
@@ -72,6 +85,7 @@
     const texts = {
       felt: `${(100 * found.felt).toFixed(0)} %`,
       "felt-within": `${(100 * found.feltWithin).toFixed(0)} %`,
+      reach: three(1 / (1 - settings().gamma * settings().lambda)).replace("Infinity", "unbounded"),
       interest: three(found.interest),
       largest: three(Math.min(0, found.largest)),
       sum: Math.abs(found.sum) <= 1e-9 * (found.size || 1) ? "0" : three(found.sum),
@@ -89,6 +103,8 @@
       { step, what: "F, the bonus", value: F }, { step, what: "F′, what is paid", value: shaped },
     ]),
     debt: found.rows,
+    advantages: found.gae.flatMap(({ step, signal, noise, advantage }) =>
+      [signal, noise, advantage].map((value, k) => ({ step, what: terms[k], value }))),
     "felt-chart": found.ages,
     "interest-chart": found.ages,
   });

@@ -55,7 +55,7 @@ def test_the_debt_returns_to_zero_in_the_drawing() -> None:
 def test_the_picture_in_the_docs_is_what_the_code_draws() -> None:
     F = np.array([1, 0.5, 1, 0.33, 1, 0.5, 0.25, 1, 1, 0.5, 0.33, 1.0])
     shaped = theory.match_episode(F, lambda t, i, N: float(t == min(i + 3, N - 1)), 0.9)
-    title = "A bonus as a loan: GRM with D = 3, γ = 0.9, an episode of 12 steps"
+    title = "GRM (repaid bonus), D = 3, γ = 0.9, an episode of 12 steps"
     picture = Path(__file__).parents[2] / "docs" / "ledger.svg"
     assert picture.read_text() == draw(shaped, F, 0.9, title, alone=True)
 

@@ -67,6 +67,11 @@ def test_the_numbers_are_paybacks(playground: Any, case: tuple[Any, ...]):
         np.testing.assert_allclose(row["shaped"], shaped[0], rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(row["debt"], payback.owed(match, state)[0], rtol=1e-9, atol=1e-9)
     assert len(found["rows"]) == length
+    advantage = 0.0  # GAE(λ) of payback's own payments, with a critic that is 0
+    for row, gae in zip(reversed(found["rows"]), reversed(found["gae"]), strict=True):
+        advantage = row["shaped"] + gamma * lam * advantage
+        np.testing.assert_allclose(gae["signal"] - gae["noise"], advantage, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(gae["advantage"], advantage, rtol=1e-9, atol=1e-9)
     assert found["felt"] == pytest.approx(payback.felt_share(match, lam), abs=1e-12)
     assert found["feltWithin"] == pytest.approx(payback.felt_share(match, lam, length=length), abs=1e-12)
     # JSON has no infinity: Playwright hands it over as it is.
@@ -85,6 +90,7 @@ def test_the_charts_follow_the_sliders(playground: Any):
     assert playground.locator("#pg-felt").inner_text() == "40 %"  # D = 10 at λ = 0.95
     show(playground, delay=30)
     assert playground.locator("#pg-felt").inner_text() == "79 %"
+    playground.wait_for_function("() => document.querySelectorAll('#pg-advantages .mark-line path').length == 3")
     for name in ("debt", "felt-chart", "interest-chart"):
         assert playground.locator(f"#pg-{name} .mark-line path").count() == 1
 

@@ -120,9 +120,7 @@ def section(results: Path, experiment: str) -> str:
         f"## {committed(results, experiment)['title']}",
         f"{view.tally}.",
         folded(own, f"All {len(view.own)} claims"),
-        f"Decided again under ablations, and questions of ours:\n\n{folded(more, f'All {len(view.more)}')}"
-        if view.more
-        else "",
+        again if view.more else "",
         in_full(experiment, [shown.claim for shown in (*view.own, *view.more)]),
     )
     return "\n\n".join(filter(None, parts))
