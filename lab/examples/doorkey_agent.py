@@ -2,7 +2,7 @@
 
 PPO with an LSTM, in JAX, one process per agent; the bonus is a count that starts anew with every episode, GRM repays it
 30 steps later. Shows the mean length of episodes while they learn, then draws one episode of each trained agent, all
-on the same layout, into an SVG file. About two minutes on two cores.
+on the same layout: as frames, and moving. About two minutes on two cores.
 
     python lab/examples/doorkey_agent.py [--updates N] [--size N] [--seed N] [--out DIR]
 """
@@ -137,7 +137,7 @@ def main(arguments: list[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     if asked.updates < 1 or asked.size < 5:
         parser.error("give at least 1 update, and a grid of at least 5×5: two rooms and a wall between them")
-    from payback_lab.report.charts.doorkey import strips
+    from payback_lab.report.charts.doorkey import animation, strips
     from payback_lab.running.task import ONE_THREAD
 
     os.environ.update(ONE_THREAD)  # three agents on two cores: more threads would only get in each other's way
@@ -146,13 +146,15 @@ def main(arguments: list[str] | None = None) -> int:
     films = {scheme: news for scheme, news in latest.items() if news.film is not None}
     if films.keys() != AGENTS.keys():
         gone = next(name for scheme, name in AGENTS.items() if scheme not in films)
-        console.print(f"The agent with {gone} stopped early: see its error above.", highlight=False)
+        console.print(f"The agent with {gone} stopped early. Its error is above.", highlight=False)
         return 1
     asked.out.mkdir(parents=True, exist_ok=True)
     path = asked.out / "three-agents.svg"
     titled = {f"{AGENTS[s]}, {'solved' if films[s].solved else 'not solved'}": films[s].film or {} for s in AGENTS}
     path.write_text(strips(titled, asked.size))
-    console.print(f"\nOne episode of each, on the same layout, is drawn in {path}: open it in a browser.", markup=False)
+    moving = asked.out / "three-agents-moving.svg"
+    moving.write_text(animation(titled, asked.size))
+    console.print(f"\nOne episode of each, on the same layout: open {moving} in a browser, or {path}.", markup=False)
     console.print("Seeds, sizes and intervals: docs/reach.md.", markup=False)
     return 0
 

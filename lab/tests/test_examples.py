@@ -28,10 +28,11 @@ def test_three_agents_learn_and_their_film_is_drawn(tmp_path: Path):
     last = done.stdout.rpartition("length of an episode")[2]  # the table is printed several times on a slow machine
     assert last.count(", drawn: ") == 3
     assert last.count("24,576") == 3
-    assert "demo/three-agents.svg" in done.stdout
-    drawn = ElementTree.fromstring((tmp_path / "demo" / "three-agents.svg").read_text())
-    words = [text.text or "" for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
-    assert sum(word.startswith(("no bonus, ", "raw bonus, ", "GRM, D = 30, ")) for word in words) == 3
+    for name in ("three-agents.svg", "three-agents-moving.svg"):
+        assert f"demo/{name}" in done.stdout
+        drawn = ElementTree.fromstring((tmp_path / "demo" / name).read_text())
+        words = [text.text or "" for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
+        assert sum(word.startswith(("no bonus, ", "raw bonus, ", "GRM, D = 30, ")) for word in words) == 3
 
 
 @pytest.mark.parametrize("wrong", [("--updates", "0"), ("--size", "4")])

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from payback_lab.report.charts.doorkey import AGENT, DOOR, KEY, VISITED, picture, room, strips
+from payback_lab.report.charts.doorkey import AGENT, DOOR, KEY, VISITED, animation, picture, room, strips
 
 FILM = {
     "wall": np.full(4, 4),
@@ -50,3 +50,22 @@ def test_strips_are_sound_svg_with_escaped_titles() -> None:
     assert "<script" not in svg
     assert [w for w in words if w and w.startswith("step ")] == [f"step {i}" for i in range(4)] * 2
     ET.fromstring(picture(FILM))
+
+
+def test_agents_move_as_their_episodes_did_and_the_shorter_one_waits() -> None:
+    short = {name: part[:2] for name, part in FILM.items()}
+    svg = ET.fromstring(animation({"no IM": FILM, "<b>": short}))
+    texts = [text.text for text in svg.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts == ["no IM", "<b>"]
+    moves = [m.get("values") for m in svg.iter("{http://www.w3.org/2000/svg}animateTransform")]
+    assert moves == ["27 27;27 27;45 27;45 45", "0;90;180;270", "27 27;27 27;27 27;27 27", "0;90;90;90"]
+    seen = [m.get("values") for m in svg.iter("{http://www.w3.org/2000/svg}animate")]
+    shut, opened, key = seen[:3]
+    assert shut == "visible;visible;visible;hidden"
+    assert opened == "hidden;hidden;hidden;visible"
+    assert key == "visible;visible;hidden;hidden"
+
+
+def test_a_long_episode_is_cut() -> None:
+    svg = ET.fromstring(animation({"no IM": FILM}, steps=3))
+    assert next(svg.iter("{http://www.w3.org/2000/svg}animateTransform")).get("values").count(";") == 2

@@ -228,4 +228,4 @@ def figures(committed: Committed) -> dict[str, str]:
     }
     drawn = {name: as_svg(spec) for name, spec in own.items()} | arena_tables.figures(committed.arena)
     drawn |= studies.figures(committed.folder)
-    return {name: charts.svg(name) for name in FIGURES} | drawn
+    return {name: charts.svg(name) for name in FIGURES} | drawn | {"agents": reach.moving(of["reach"])}

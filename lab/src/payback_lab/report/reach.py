@@ -7,9 +7,10 @@ import altair as alt
 
 from payback_lab.claims.wording import least_to_most
 from payback_lab.experiments.doorkey.table import Reached
-from payback_lab.experiments.reach import METHODS, Row, rows
+from payback_lab.experiments.reach import METHODS, Row, rows, setting
 from payback_lab.methods import title
 from payback_lab.report import markdown
+from payback_lab.report.charts.doorkey import animation
 from payback_lab.report.charts.style import WORDS, Layered, figure_of
 from payback_lab.report.doorkey_tables import format_mean, format_reached
 from payback_lab.report.summary import Summary
@@ -39,6 +40,13 @@ def reach_rows(summary: Summary) -> list[Row]:
 def table(summary: Summary) -> str:
     """Write what was measured of every method on every grid."""
     return markdown.rows(HEADER, map(_line, reach_rows(summary)))
+
+
+def moving(summary: Summary) -> str:
+    """Draw one episode of each method's agent on the 11×11 grid, on one layout."""
+    group = next(g for g in summary.groups if g.ablation is None and g.setting == setting(11))
+    named = {"none": "no bonus", "im": f"raw bonus, α = {group.config['alpha']:g}", "grm-30": "GRM, D = 30"}
+    return animation({name: group.films[scheme] for scheme, name in named.items()}, 11)
 
 
 def _line(row: Row) -> tuple[str, ...]:

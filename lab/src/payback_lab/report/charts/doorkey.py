@@ -1,4 +1,4 @@
-"""Pictures of DoorKey as SVG: the environment (`doorkey`), and strips of frames of trained agents."""
+"""Pictures of DoorKey as SVG: the environment (`doorkey`), strips of frames of trained agents, and agents that move."""
 
 from collections.abc import Mapping, Sequence
 from math import log
@@ -21,6 +21,10 @@ FLOOR, WALL, GOAL, DOOR, KEY, AGENT, VISITED = (
     "#0b5cad",
 )
 OPEN, LOCKED = 0, 2
+SPEED = 12
+"""Steps per second of an animation."""
+DENSEST = 50
+"""Steps spent in a cell from which on its blue grows no darker."""
 
 
 def room(film: Film, frame: int, size: int = 8) -> str:
@@ -29,21 +33,28 @@ def room(film: Film, frame: int, size: int = 8) -> str:
     spent: dict[tuple[int, int], int] = {}
     for x, y in zip(film["x"][: frame + 1].tolist(), film["y"][: frame + 1].tolist(), strict=True):
         spent[x, y] = spent.get((x, y), 0) + 1
-    side = size * CELL
-    inner = side - 2 * CELL
-    parts = [
-        f'<rect width="{side}" height="{side}" fill="{WALL}"/>',
-        f'<rect x="{CELL}" y="{CELL}" width="{inner}" height="{inner}" fill="{FLOOR}"/>',
-        _box(now["wall"], 1, WALL, height=size - 2),
-        _box(size - 2, size - 2, GOAL),
-    ]
-    # The colour of a cell grows with the logarithm of the steps spent there, up to 50.
-    parts += [_box(x, y, VISITED, opacity=min(0.85, 0.12 + 0.73 * log(n) / log(50))) for (x, y), n in spent.items()]
+    parts = [_ground(now["wall"], size)]
+    parts += [_box(x, y, VISITED, opacity=_blue(n)) for (x, y), n in spent.items()]
     parts.append(_door(now))
     if now["key_x"] >= 0:
         parts.append(_key(now["key_x"], now["key_y"]))
     parts.append(_agent(now))
     return "".join(parts)
+
+
+def _ground(wall: int, size: int) -> str:
+    """Draw what never changes: floor, walls and goal."""
+    side, inner = size * CELL, (size - 2) * CELL
+    return (
+        f'<rect width="{side}" height="{side}" fill="{WALL}"/>'
+        f'<rect x="{CELL}" y="{CELL}" width="{inner}" height="{inner}" fill="{FLOOR}"/>'
+        f"{_box(wall, 1, WALL, height=size - 2)}{_box(size - 2, size - 2, GOAL)}"
+    )
+
+
+def _blue(steps: int) -> float:
+    """Return the opacity of a cell, which grows with the logarithm of the steps spent there."""
+    return min(0.85, 0.12 + 0.73 * log(steps) / log(DENSEST))
 
 
 def picture(film: Film, size: int = 8) -> str:
@@ -66,8 +77,70 @@ def strips(films: Mapping[str, Film], size: int = 8, frames: int = FRAMES) -> st
             x = left + column * (side + gap)
             rows.append(f'<g transform="translate({x} {y})">{room(film, frame, size)}</g>')
             rows.append(_text(x, y + side + 13, f"step {frame}"))
-    width, height = left + frames * (side + gap), top + len(films) * (side + 26)
+    y = top + len(films) * (side + 26)
+    rows.append(_legend(left, y))
+    width, height = left + frames * (side + gap), y + CELL + 6
     return _svg(width, height, "".join(rows), "Frames of trained agents, one row per scheme")
+
+
+def _legend(x: float, y: float) -> str:
+    """Explain the blue, and the rim of an agent with the key."""
+    parts = []
+    for column, steps in enumerate((1, 5, DENSEST)):
+        at = x + 70 * column
+        parts.append(
+            f'<g transform="translate({at} {y})">{_box(0, 0, FLOOR)}{_box(0, 0, VISITED, opacity=_blue(steps))}</g>'
+        )
+        parts.append(_text(at + CELL + 5, y + 13, f"{steps}{'+' * (steps == DENSEST)}"))
+    parts.append(_text(x + 3 * 70, y + 13, "steps spent in a cell; golden rim: the agent has the key"))
+    return "".join(parts)
+
+
+def animation(films: Mapping[str, Film], size: int = 8, steps: int = 240) -> str:
+    """Draw agents that move side by side, over and over, for at most so many steps; `films` goes by title.
+
+    Plain SVG animation, which browsers and Markdown viewers play without a script.
+    """
+    shown = {title: {name: part[:steps] for name, part in film.items()} for title, film in films.items()}
+    longest = max(len(film["time"]) for film in shown.values())
+    side, gap = size * CELL, 16
+    parts = []
+    for column, (title, film) in enumerate(shown.items()):
+        parts.append(_text(column * (side + gap), 14, str(escape(title)), bold=True))
+        moving = _moving(film, size, longest)
+        parts.append(f'<g transform="translate({column * (side + gap)} 22)">{moving}</g>')
+    width = len(shown) * (side + gap) - gap
+    return _svg(width, side + 22, "".join(parts), "Trained agents, side by side")
+
+
+def _moving(film: Film, size: int, length: int) -> str:
+    """Draw one agent's episode; it stands still after its last step."""
+
+    def held(values: Sequence[str]) -> str:
+        lasting = [*values, *[values[-1]] * (length - len(values))]
+        return f'calcMode="discrete" dur="{length / SPEED:.2f}s" repeatCount="indefinite" values="{";".join(lasting)}"'
+
+    def visible(shown: np.ndarray) -> str:
+        return f'<animate attributeName="visibility" {held(np.where(shown, "visible", "hidden").tolist())}/>'
+
+    first = {name: int(part[0]) for name, part in film.items()}
+    opened, carried = film["door"] == OPEN, film["key_x"] < 0
+    middle = [(x * CELL + CELL / 2, y * CELL + CELL / 2) for x, y in zip(film["x"], film["y"], strict=True)]
+    trail = " ".join(f"{x:g},{y:g}" for x, y in middle)
+    places = held([f"{x:g} {y:g}" for x, y in middle])
+    turns = held([f"{90 * int(way)}" for way in film["direction"]])
+    agent = f'<path d="M7 0 L-5 -6 L-5 6 Z" fill="{AGENT}" stroke="#ffffff"/>'
+    return "".join(
+        (
+            _ground(first["wall"], size),
+            f'<polyline points="{trail}" fill="none" stroke="{VISITED}" stroke-width="3" stroke-opacity="0.35"/>',
+            f"<g>{visible(~opened)}{_door(first)}</g>",
+            f"<g>{visible(opened)}{_door({**first, 'door': OPEN})}</g>",
+            f"<g>{visible(~carried)}{_key(first['key_x'], first['key_y'])}</g>",
+            f'<g><animateTransform attributeName="transform" type="translate" {places}/>'
+            f'<g><animateTransform attributeName="transform" type="rotate" {turns}/>{agent}</g></g>',
+        )
+    )
 
 
 def spaced(length: int, frames: int) -> Sequence[int]:
