@@ -115,7 +115,7 @@ def section(results: Path, experiment: str) -> str:
     """Return one experiment's claims: the count, a table, and every claim in full, folded."""
     view = claims_view(committed_claims(results, experiment))
     own, more = (rows(COLUMNS, [line(shown.claim) for shown in part]) for part in (view.own, view.more))
-    again = f"Decided again under ablations, and questions of ours:\n\n{folded(more, f'All {len(view.more)}')}"
+    again = f"Verdicts under ablations, and on questions of our own:\n\n{folded(more, f'All {len(view.more)}')}"
     parts = (
         f"## {committed(results, experiment)['title']}",
         f"{view.tally}.",

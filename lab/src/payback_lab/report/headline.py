@@ -127,6 +127,10 @@ def _lines(
     return [
         pale.mark_line(strokeWidth=1, opacity=0.3).encode(x=x, y=y, color=ink, detail="seed:N"),
         thick.mark_line(strokeWidth=3).encode(x=x, y=y, color=ink),
+        # Unseen and longer, because the letters of a reader's font may be wider than those that are measured here.
+        words.transform_calculate(name="datum.name + 'mmm'").encode(
+            x=alt.value(WIDTH), y=alt.Y("down:Q", scale=None, axis=None), text="name:N", opacity=alt.value(0)
+        ),
         words.encode(x=alt.value(WIDTH), y=alt.Y("down:Q", scale=None, axis=None), text="name:N", color=ink),
     ]
 

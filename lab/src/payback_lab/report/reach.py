@@ -95,7 +95,10 @@ def reach_figure(summary: Summary) -> dict[str, Any]:
 def speed_figure(summary: Summary) -> dict[str, Any]:
     """Draw the step from which the task is solved against the size: median and range of the seeds that get there."""
     found = [row for row in reach_rows(summary) if row.scheme in METHODS]
-    return figure_of(speed_chart(found, legend=True).properties(title=alt.TitleParams(_seeds(found), **_WORDS)))
+    heading = alt.TitleParams(
+        "When each grid is solved", subtitle="Median and range of the seeds that get there.", **_WORDS
+    )
+    return figure_of(speed_chart(found, legend=True).properties(title=heading))
 
 
 def _seeds(found: Sequence[Row]) -> str:
