@@ -100,7 +100,7 @@ test-all: test-slow test-hosts test-floors  ## what `make test` leaves out: slow
 test-slow: $(VENV)/.dev-ready  ## the slow tests, the browser's and Ray's
 	@$(PYTEST) -m "(slow or browser or ray) and not host"
 
-test-hosts: .envs/hosts/.ready  ## the adapters of RLlib, rllte, gymnax, rsl_rl and RL Zoo, and of Gymnasium 1.2
+test-hosts: .envs/hosts/.ready  ## the adapters of RLlib, rllte, gymnax, rsl_rl, skrl and RL Zoo, and of Gymnasium 1.2
 	@OMP_NUM_THREADS=1 .envs/hosts/$(HOST_PYTEST) -m "host or gymnasium" tests/integrations tests/docs/test_pages.py
 
 test-floors: .envs/floors/.ready  ## the adapters of Gymnasium, SB3 and TorchRL with the oldest versions that are allowed

@@ -57,7 +57,7 @@ SLOW = re.compile(
     )
 )
 """What takes seconds of CPU, and has a faster test of its subject in `make test` where that needs no more."""
-HOSTS = re.compile(r"rllib|rllte|gymnax|rsl_rl|rl_zoo")
+HOSTS = re.compile(r"rllib|rllte|gymnax|rsl_rl|rl_zoo|skrl")
 """Hosts that the main environment cannot hold (pyproject.toml, `hosts`): named so in a test's file or parameters."""
 NAMED = {
     "ray": re.compile(r"running/test_ray\.py"),

@@ -37,7 +37,7 @@ autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 # These have an environment of their own: their adapters are documented without them.
-autodoc_mock_imports = ["ray", "rllte", "rsl_rl"]
+autodoc_mock_imports = ["ray", "rllte", "rsl_rl", "skrl"]
 
 html_theme = "furo"
 html_math_renderer = "mathml"

@@ -14,6 +14,7 @@ HOSTS = {
     "howto/rllib.md": "ray.rllib",
     "howto/rllte.md": "rllte.xplore.reward",
     "howto/rsl_rl.md": "rsl_rl.runners",
+    "howto/skrl.md": "skrl.agents.torch.ppo",
 }
 """Pages whose host has an environment of its own: `make test-hosts` runs them there."""
 

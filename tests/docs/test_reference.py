@@ -26,7 +26,7 @@ def complaints(extension, monkeypatch: pytest.MonkeyPatch, documented: set[str])
     """Return what the build says about public names if only these are documented."""
     names, said = extension("public_names"), []
     monkeypatch.setattr(names.log, "warning", lambda text, *arguments: said.append(text % arguments))
-    config = SimpleNamespace(autodoc_mock_imports=["ray", "rllte", "rsl_rl", "gymnax"])
+    config = SimpleNamespace(autodoc_mock_imports=["ray", "rllte", "rsl_rl", "gymnax", "skrl"])
     domain = SimpleNamespace(objects=documented)
     names._refuse_missing(SimpleNamespace(config=config), SimpleNamespace(get_domain=lambda _: domain))
     return said

@@ -12,6 +12,8 @@ HOSTS = {
     "rllib": ("ray", "needs RLlib", "pip install 'payback[rllib]'"),
     "gymnax": ("jax", "needs JAX", "pip install 'payback[gymnax]'"),
     "rsl_rl": ("rsl_rl", "needs rsl_rl", "pip install 'payback[rsl-rl]'"),
+    "pettingzoo": ("pettingzoo", "needs PettingZoo", "pip install 'payback[pettingzoo]'"),
+    "skrl": ("skrl", "needs skrl", "pip install 'payback[skrl]'"),
     "rllte": ("torch", "needs PyTorch, and rllte itself", "pip install --no-deps rllte-core"),
 }
 
