@@ -91,7 +91,7 @@ def test_the_learners_gamma_is_compared():
 
 
 def test_a_settled_time_limit_is_reported_once_a_carried_one_is_not():
-    for mode, count in (("settle", 1), ("carry", 0)):
+    for mode, count in ((None, 1), ("settle", 0), ("carry", 0)):
         monitor, state = monitored(on_truncation=mode)
 
         def end(monitor=monitor, state=state):

@@ -24,7 +24,7 @@ from payback.core.validate import detached, fits, read_flags, refuse_not_finite,
 from payback.messages import refuse_unknown
 
 OnTruncation = Literal["settle", "carry"]
-"""What happens to the debt at an artificial time limit."""
+"""What happens to the debt at a time limit. The default, None, is "settle", and the monitor warns of it once."""
 
 TOLERANCE = 1e-5
 """An episode cancels if its residual is at most this; correct matches reached 3.3e-6, in float32."""
@@ -80,12 +80,12 @@ class Step(NamedTuple):
     """|Σγ^t F′_t| / Σγ^t |F′_t| of an episode that settled at this step, 0 elsewhere."""
 
 
-def make(transform: RewardTransform, on_truncation: OnTruncation = "settle", trusted: bool = False) -> Ledger:
+def make(transform: RewardTransform, on_truncation: OnTruncation | None = None, trusted: bool = False) -> Ledger:
     """Return the ledger of a transform.
 
-    `on_truncation="settle"` collects the debt at a time limit and reports it as a termination; "carry" leaves the debt
-    to the bootstrapped value. With `trusted`, `step` does not validate its arrays: the caller did, and set invalid rows
-    to 0.
+    `on_truncation="settle"`, the default, collects the debt at a time limit and reports it as a termination; "carry"
+    leaves the debt to the bootstrapped value. A transform without a match owes nothing: its truncations stay what they
+    are. With `trusted`, `step` does not validate its arrays: the caller did, and set invalid rows to 0.
 
     >>> import numpy as np, payback
     >>> ledger = make(payback.match_at_end(0.5))
@@ -105,7 +105,7 @@ class Ledger:
     """Pure functions `init`, `step` and `reset`; made by `make`."""
 
     transform: RewardTransform
-    on_truncation: OnTruncation = "settle"
+    on_truncation: OnTruncation | None = None
     trusted: bool = False
     _raw: Any = field(init=False, repr=False, compare=False)
     _match: Match | None = field(init=False, repr=False, compare=False)
@@ -129,7 +129,7 @@ class Ledger:
     @property
     def settles(self) -> bool:
         """Whether a truncated episode's debt is settled at its last step."""
-        return self.on_truncation == "settle"
+        return self.on_truncation != "carry" and self._match is not None
 
     def init(self, example: Array, loans: Any = None) -> LedgerState:
         """Return the state before the first step, or one that continues from the transform's state `loans`."""
@@ -167,7 +167,8 @@ class Ledger:
             settled, carried, done = terminated, truncated, None
         else:
             settled, carried = self._ends(xp, reward, terminated, truncated)
-            done = settled if valid is None else settled & valid
+            done = settled if self._match is not None else settled | carried
+            done = done if valid is None else done & valid
             done = None if xp is np and not any_of(done) else done
         loans, shaped = self._raw(xp, state.loans, reward, done, valid, event)
         if not self.trusted:

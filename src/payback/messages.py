@@ -27,11 +27,11 @@ def warn(words: str) -> None:
     warnings.warn(words, ShapingWarning, stacklevel=level - 1)
 
 
-def refuse_unknown(transform: RewardTransform, on_truncation: str) -> None:
+def refuse_unknown(transform: RewardTransform, on_truncation: str | None) -> None:
     """Refuse anything but a transform, and a treatment of truncation that would break the guarantee."""
     if not isinstance(transform, RewardTransform):
         raise TypeError(f"transform must be a RewardTransform such as payback.grm(gamma, delay), got {transform!r}")
-    if on_truncation not in ("settle", "carry"):
+    if on_truncation not in (None, "settle", "carry"):
         raise ValueError(f"on_truncation must be 'settle' or 'carry', got {on_truncation!r}")
     if on_truncation == "carry" and isinstance(transform, Match) and not transform.falls_due_alone:
         raise ValueError(
@@ -40,12 +40,27 @@ def refuse_unknown(transform: RewardTransform, on_truncation: str) -> None:
         )
 
 
-def warn_no_match() -> None:
-    """Warn that the bonus is never repaid."""
-    warn(
-        "there is no match in this transform, so the bonus is never repaid and may change the optimal policy. "
-        "End the chain with a match such as payback.match_after, or use payback.grm or payback.pbim"
-    )
+def warn_of_transform(transform: RewardTransform) -> None:
+    """Warn of a bonus that is never repaid, or that is repaid at once."""
+    if not isinstance(transform, Match):
+        warn(
+            "there is no match in this transform, so the bonus is never repaid and may change the optimal policy. "
+            "End the chain with a match such as payback.match_after, or use payback.grm or payback.pbim"
+        )
+    elif any(getattr(part, "delay", None) == 0 for part in getattr(transform, "_parts", (transform,))):
+        warn(
+            "delay=0 repays each bonus at the step that pays it, so the learner gets none of it; use a delay of at "
+            "least 1"
+        )
+
+
+def warn_unseen_debt(transform: RewardTransform, on_truncation: str | None, remedy: str) -> None:
+    """Warn that a debt is carried by a value function that does not see it."""
+    if on_truncation == "carry" and isinstance(transform, Match):
+        warn(
+            "on_truncation='carry' is not exact here, because the value that stands for the debt at a time limit does "
+            f"not see it: histories with different debts look alike. {remedy}"
+        )
 
 
 def is_confirmed(transform: RewardTransform, learner_gamma: float | None) -> bool:
@@ -78,7 +93,7 @@ def warn_time_limit() -> None:
     """Warn that settling truncated episodes makes the time limit part of the task."""
     warn(
         "truncated episodes settle their debt at the last step, which is reported as terminated, so the time limit is "
-        "now part of the task. Pass on_truncation='carry' if the time limit is artificial"
+        "now part of the task. Pass on_truncation='settle' to accept that, or 'carry' if the time limit is artificial"
     )
 
 

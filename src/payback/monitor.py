@@ -64,8 +64,7 @@ class Monitor:
         self.ledger = ledger
         self.confirmed = messages.is_confirmed(ledger.transform, learner_gamma)
         """Whether the learner's γ is known to equal the match's; if not, the first end warns."""
-        if not isinstance(ledger.transform, Match):
-            messages.warn_no_match()
+        messages.warn_of_transform(ledger.transform)
         self.log = None if record is None else Log(record, ledger, worker)
         self.steps = 0
         """Steps so far."""
@@ -100,22 +99,22 @@ class Monitor:
         event: Array | None = None,
     ) -> tuple[LedgerState, Step]:
         """Take `Ledger.step` and check what it paid."""
-        if self._loaded:
-            self._loaded = False
-            messages.warn_loans_go_on(to_numpy(state.owed))
         after, step = self.ledger.step(state, reward, terminated, truncated, valid, event)
-        if type(step.shaped) is not np.ndarray or not size_of(step.shaped) <= self._largest:
-            self.refuse_too_large(step.shaped)
-        if step.terminated is None and self.log is None:
-            self.steps += 1
-        else:
-            self.see(state, reward, step, truncated, valid)
+        self.see(state, reward, step, truncated, valid)
         return after, step
 
     def see(
         self, before: LedgerState, reward: Array, step: Step, truncated: Array | None, valid: Array | None = None
     ) -> None:
-        """Check a step of the ledger; `before`: the state before it, `truncated`: as the environment reported."""
+        """Check a step of the ledger before it is used: it refuses what the host's dtype cannot hold.
+
+        `before`: the state before the step, `truncated`: as the environment reported.
+        """
+        if self._loaded:
+            self._loaded = False
+            messages.warn_loans_go_on(to_numpy(before.owed))
+        if type(step.shaped) is not np.ndarray or not size_of(step.shaped) <= self._largest:
+            self._refuse_too_large(step.shaped)
         self.steps += 1
         if self.log is not None:
             self.log.add(to_numpy(reward), before.loans, step, truncated, None if valid is None else to_numpy(valid))
@@ -136,16 +135,16 @@ class Monitor:
             self.log.restart(carried)
         if self._clear_bonus is not None:
             self._clear_bonus(ended)
-        if not self._warned_limit and self.ledger.settles and any_of(to_numpy(truncated) & ended):
+        if not self._warned_limit and any_of(to_numpy(truncated) & ended):
             self.see_time_limit()
         if self._repays:
             self.judge(to_numpy(step.residual)[settled])
 
     def see_time_limit(self) -> None:
-        """Warn, the first time, that settling truncated episodes makes the time limit part of the task."""
-        if not self._warned_limit:
-            self._warned_limit = True
+        """Warn once that settling makes the time limit part of the task, unless `on_truncation="settle"` accepts it."""
+        if not self._warned_limit and self.ledger.on_truncation is None and self.ledger.settles:
             messages.warn_time_limit()
+        self._warned_limit = True
 
     def judge(self, residual: Array) -> int:
         """Count finished episodes by their residuals, of any shape; warn of the first that do not cancel.
@@ -211,7 +210,7 @@ class Monitor:
         if self.log is not None:
             self.log.close()
 
-    def refuse_too_large(self, shaped: Array) -> None:
+    def _refuse_too_large(self, shaped: Array) -> None:
         """Raise on NaN and on what overflows the host's dtype; on an accelerator `judge` detects it later."""
         if not isinstance(shaped, np.ndarray):
             if str(getattr(shaped, "device", "")) != "cpu":

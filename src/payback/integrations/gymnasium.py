@@ -17,7 +17,6 @@ where F, F' and the debt are 0 in invalid rows.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
@@ -25,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from payback import messages
 from payback.core.arrays import any_of
-from payback.core.state import save_state
 from payback.core.transform import RewardTransform
 from payback.integrations.gymnasium_potential import ShapeVectorWithPotential, ShapeWithPotential
 from payback.integrations.gymnasium_rows import (
@@ -40,7 +39,7 @@ from payback.integrations.gymnasium_rows import (
     with_debt,
     with_final,
 )
-from payback.integrations.host import ask, bind_bonus, host, read_end, read_intrinsic, refuse_reward_shape
+from payback.integrations.host import Shaping, ask, bind_bonus, host, read_end, read_intrinsic, refuse_reward_shape
 from payback.integrations.outer_wrappers import OuterWrapperCheck
 from payback.integrations.wiring import MissingResetCheck, check_wiring, warn_stacked
 from payback.ledger import LedgerState, OnTruncation, make
@@ -71,17 +70,16 @@ episode's end.
 """
 
 
-class ShapeVectorReward(VectorWrapper):
+class ShapeVectorReward(Shaping, VectorWrapper):
     """Add the shaped intrinsic reward to a vector of environments, in any of Gymnasium's autoreset modes.
 
-    `on_truncation="settle"` collects the debt at a time limit and reports the step as terminated; "carry" leaves the
-    debt to the bootstrapped value. `observe_debt` adds the debt to the observation. `event`, like `bonus` a callable or
-    an info key, flags the steps at which `match_when` repays. `learner_gamma`, the learner's own discount, is compared
-    with the transform's; another one is refused. `record` names a folder for the log of all steps that `payback audit`
-    reads.
+    `on_truncation="settle"` (the default, which warns once) collects the debt at a time limit and reports the step as
+    terminated; "carry" leaves the debt to the bootstrapped value. `observe_debt` adds the debt to the observation.
+    `event`, like `bonus` a callable or an info key, flags the steps at which `match_when` repays. `learner_gamma`, the
+    learner's own discount, must equal the transform's. `record` names a folder for a log that `payback audit` reads.
 
-    `owed` has the debts; `monitor` counts dropped debts (`monitor.drops`) and episodes that do not cancel; `save(path)`
-    and `load(path)` keep the shaping's state, F̄ included.
+    `owed` has the debts; `monitor` counts dropped debts (`monitor.drops`) and episodes that do not cancel
+    (`monitor.broken`); `save(path)` and `load(path)` keep the shaping's state, F̄ included.
     """
 
     def __init__(
@@ -90,7 +88,7 @@ class ShapeVectorReward(VectorWrapper):
         bonus: Source,
         transform: RewardTransform,
         *,
-        on_truncation: OnTruncation = "settle",
+        on_truncation: OnTruncation | None = None,
         observe_debt: bool = False,
         event: Source | None = None,
         learner_gamma: float | None = None,
@@ -99,15 +97,14 @@ class ShapeVectorReward(VectorWrapper):
         if not isinstance(env, VectorEnv):
             raise TypeError(f"ShapeVectorReward shapes a vector environment, got {env!r}; use ShapeReward")
         super().__init__(env)
+        messages.warn_unseen_debt(transform, None if observe_debt else on_truncation, "Pass observe_debt=True")
         bind_bonus(bonus, env.single_observation_space, env.single_action_space)
         warn_stacked(env, getattr(transform, "gamma", None))
         self._mode = autoreset_mode(env)
         self._bonus, self._event, self._observe = bonus, event, observe_debt
         ledger = make(transform, on_truncation, trusted=True)
-        self.shaping_state: LedgerState = ledger.init(np.zeros(env.num_envs))
-        """What the ledger remembers between two steps."""
+        self.shaping_state = ledger.init(np.zeros(env.num_envs))
         self.monitor = Monitor(ledger, bonus=bonus, learner_gamma=learner_gamma, record=record)
-        """Warns, counts and logs."""
         if observe_debt:
             self.single_observation_space = space_with_debt(env.single_observation_space)
             self.observation_space = batch_space(self.single_observation_space, env.num_envs)
@@ -121,11 +118,6 @@ class ShapeVectorReward(VectorWrapper):
         self._all.flags.writeable = False
         self._valid: np.ndarray | None = None
         """Which rows of the next step are valid; None if all are."""
-
-    @property
-    def owed(self) -> np.ndarray:
-        """What each environment owes, valued at its next step: (B,)."""
-        return self.shaping_state.owed
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Reset all environments, or those of `options["reset_mask"]`; the debts of open episodes are dropped."""
@@ -179,14 +171,6 @@ class ShapeVectorReward(VectorWrapper):
             terminated, truncated = step.terminated, step.truncated
         return obs, reward + step.shaped, terminated, truncated, info
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the shaping's state to an NPZ file, to train on from it; see `payback.save_state`."""
-        save_state(path, self.shaping_state.loans)
-
-    def load(self, path: str | os.PathLike[str]) -> None:
-        """Read a state that `save` wrote for the same transform; from another number of environments, F̄ alone."""
-        self.shaping_state = self.monitor.load(path, self.shaping_state)
-
     def close(self, **kwargs: Any) -> None:
         """Close the environments, and write what is left of the log."""
         if "monitor" in vars(self):  # Gymnasium also closes what it deletes: here a wrapper whose arguments were wrong
@@ -222,7 +206,7 @@ class ShapeVectorReward(VectorWrapper):
         return before, copy(actions), with_final(self.env, self._obs, seen, resets), seen
 
 
-class ShapeReward(gym.Wrapper, RecordConstructorArgs):
+class ShapeReward(Shaping, gym.Wrapper, RecordConstructorArgs):
     """Add the shaped intrinsic reward to one environment: `ShapeVectorReward` for a batch of one.
 
     `bonus` (and `event`) are called on batches of one; the parameters are those of `ShapeVectorReward`.
@@ -234,7 +218,7 @@ class ShapeReward(gym.Wrapper, RecordConstructorArgs):
         bonus: Source,
         transform: RewardTransform,
         *,
-        on_truncation: OnTruncation = "settle",
+        on_truncation: OnTruncation | None = None,
         observe_debt: bool = False,
         event: Source | None = None,
         learner_gamma: float | None = None,
@@ -242,34 +226,18 @@ class ShapeReward(gym.Wrapper, RecordConstructorArgs):
     ):
         if not isinstance(env, gym.Env):
             raise TypeError(f"ShapeReward shapes one gymnasium.Env, got {env!r}; use ShapeVectorReward for a vector")
-        RecordConstructorArgs.__init__(
-            self,
-            bonus=bonus,
-            transform=transform,
-            on_truncation=on_truncation,
-            observe_debt=observe_debt,
-            event=event,
-            learner_gamma=learner_gamma,
-            record=record,
-            _disable_deepcopy=True,  # gymnasium.make(env.spec) wraps with the same bonus
-        )
+        options: dict[str, Any] = {"on_truncation": on_truncation, "observe_debt": observe_debt, "event": event}
+        options.update(bonus=bonus, transform=transform, learner_gamma=learner_gamma, record=record)
+        # gymnasium.make(env.spec) wraps with the same bonus.
+        RecordConstructorArgs.__init__(self, **options, _disable_deepcopy=True)
         gym.Wrapper.__init__(self, env)
         warn_stacked(env, getattr(transform, "gamma", None))
         self._one = BatchOfOne(env, stacks=callable(bonus) or callable(event))
-        self._batch = ShapeVectorReward(
-            self._one,
-            bonus,
-            transform,
-            on_truncation=on_truncation,
-            event=event,
-            learner_gamma=learner_gamma,
-            record=record,
-        )
-        self._observe = observe_debt
+        self._batch = ShapeVectorReward(self._one, **options)
+        self._batch._observe, self._observe = False, observe_debt  # the debt is added here, to the observation itself
         self.monitor = self._batch.monitor
-        """Warns, counts and logs."""
         if observe_debt:
-            self.observation_space = space_with_debt(env.observation_space)
+            self.observation_space = self._batch.single_observation_space
 
     @property
     def spec(self) -> Any:
@@ -280,18 +248,13 @@ class ShapeReward(gym.Wrapper, RecordConstructorArgs):
         return spec
 
     @property
-    def shaping_state(self) -> LedgerState:
-        """What the ledger remembers between two steps."""
+    def shaping_state(self) -> LedgerState:  # type: ignore[override]
+        """The ledger's state."""
         return self._batch.shaping_state
 
     @shaping_state.setter
     def shaping_state(self, state: LedgerState) -> None:
         self._batch.shaping_state = state
-
-    @property
-    def owed(self) -> np.ndarray:
-        """What the environment owes, valued at its next step: (1,)."""
-        return self._batch.owed
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Reset the environment; the debt of an open episode is dropped."""
@@ -308,14 +271,6 @@ class ShapeReward(gym.Wrapper, RecordConstructorArgs):
         info.update({key: record[key][0].item() for key in ("extrinsic", "intrinsic", "shaped", "owed", "truncated")})
         obs = with_debt(obs, record["owed"][0]) if self._observe else obs
         return obs, float(total[0]), bool(ends[0]), bool(cut[0]), info
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the shaping's state to an NPZ file, to train on from it; see `payback.save_state`."""
-        self._batch.save(path)
-
-    def load(self, path: str | os.PathLike[str]) -> None:
-        """Read a state that `save` wrote for the same transform; from another number of environments, F̄ alone."""
-        self._batch.load(path)
 
     def close(self) -> None:
         """Close the environment, and write what is left of the log."""

@@ -34,7 +34,7 @@ from payback.core.transform import Match, RewardTransform
 from payback.core.validate import read_gamma
 from payback.integrations.host import host
 from payback.integrations.potential import Potential, refuse_no_function
-from payback.ledger import TOLERANCE, LedgerState, OnTruncation, make
+from payback.ledger import TOLERANCE, Ledger, LedgerState, OnTruncation, make
 from payback.theory import shape_episodic
 
 with host("JAX", "pip install 'payback[gymnax]'"):
@@ -79,10 +79,10 @@ class ShapeVectorReward:
     The B environments share F̄ and what a bonus learns. `reset` and `step` take B keys, states and actions, and one
     `params`. Call `reset` once: it also begins F̄ and the bonus anew, and gymnax resets episodes inside `step`.
 
-    `on_truncation="settle"` collects the debt at a time limit and reports the step as terminated; "carry" leaves the
-    debt to the bootstrapped value, and needs a six-valued `step`. `observe_debt` adds the debt to a flat observation.
-    `event`, a callable or an info key, flags the steps at which `match_when` repays. `learner_gamma`, the learner's own
-    discount, must equal the transform's.
+    `on_truncation="settle"` (the default, which warns once) collects the debt at a time limit and reports the step as
+    terminated; "carry" leaves the debt to the bootstrapped value, and needs a six-valued `step`. `observe_debt` adds
+    the debt to a flat observation. `event`, a callable or an info key, flags the steps at which `match_when` repays.
+    `learner_gamma`, the learner's own discount, must equal the transform's.
     """
 
     def __init__(
@@ -91,15 +91,15 @@ class ShapeVectorReward:
         bonus: Source,
         transform: RewardTransform,
         *,
-        on_truncation: OnTruncation = "settle",
+        on_truncation: OnTruncation | None = None,
         observe_debt: bool = False,
         event: Source | None = None,
         learner_gamma: float | None = None,
     ):
         self._ledger = make(transform, on_truncation)
         self._confirmed = messages.is_confirmed(transform, learner_gamma)
-        if not isinstance(transform, Match):
-            messages.warn_no_match()
+        messages.warn_of_transform(transform)
+        messages.warn_unseen_debt(transform, None if observe_debt else on_truncation, "Pass observe_debt=True")
         for source in (bonus, event):
             _refuse_python_memory(source)
         self._env, self._bonus, self._event = env, bonus, event
@@ -130,7 +130,7 @@ class ShapeVectorReward:
     def step(self, key: jax.Array, state: ShapedState, action: Any, params: Any = None) -> tuple[Any, ...]:
         """Step all environments; the reward is r_t + F'_t."""
         out = jax.vmap(self._env.step, in_axes=(0, 0, 0, None))(key, state.env_state, action, params)
-        obs, env_state, reward, terminated, truncated, info = _six_values(out, self._ledger.settles)
+        obs, env_state, reward, terminated, truncated, info = _six_values(out, self._ledger)
         self._warn_once(len(out) == 6)
         ended = terminated | truncated
         bonus, F, event = self._ask(state, action, obs, info, ended)
@@ -175,60 +175,29 @@ class ShapeVectorReward:
         if not self._confirmed:
             self._confirmed = True
             messages.warn_unconfirmed(self._ledger.transform)
-        if shows_truncation and self._ledger.settles and not self._warned:
+        if shows_truncation and self._ledger.settles and self._ledger.on_truncation is None and not self._warned:
             self._warned = True
             messages.warn_time_limit()
 
 
-class ShapeReward:
+class ShapeReward(ShapeVectorReward):
     """Add the shaped intrinsic reward to one environment: `ShapeVectorReward` for a batch of one.
 
     Vectorise it with `jax.vmap`: each environment then has an F̄ and a bonus of its own. Callables get batches of one;
     the parameters are those of `ShapeVectorReward`.
     """
 
-    def __init__(
-        self,
-        env: Any,
-        bonus: Source,
-        transform: RewardTransform,
-        *,
-        on_truncation: OnTruncation = "settle",
-        observe_debt: bool = False,
-        event: Source | None = None,
-        learner_gamma: float | None = None,
-    ):
-        self._env = env
-        self._batch = ShapeVectorReward(
-            env,
-            bonus,
-            transform,
-            on_truncation=on_truncation,
-            observe_debt=observe_debt,
-            event=event,
-            learner_gamma=learner_gamma,
-        )
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_env":
-            raise AttributeError(name)
-        return getattr(self._env, name)
-
-    def observation_space(self, params: Any = None) -> Any:
-        """Return the environment's space, with the debt in it if it is observed."""
-        return self._batch.observation_space(params)
-
     @partial(jax.jit, static_argnames=("self",))
     def reset(self, key: jax.Array, params: Any = None) -> tuple[Any, ShapedState]:
         """Reset the environment, F̄ and the bonus."""
-        obs, state = self._batch.reset(key[None], params)
+        obs, state = super().reset(key[None], params)
         return _first(obs), state
 
     @partial(jax.jit, static_argnames=("self",))
     def step(self, key: jax.Array, state: ShapedState, action: Any, params: Any = None) -> tuple[Any, ...]:
         """Step the environment; the reward is r_t + F'_t."""
         action = jax.tree.map(lambda x: jnp.asarray(x)[None], action)
-        obs, state, *rest = self._batch.step(key[None], state, action, params)
+        obs, state, *rest = super().step(key[None], state, action, params)
         return _first(obs), state, *(_first(part) for part in rest)
 
 
@@ -297,14 +266,14 @@ def _first(part: Any) -> Any:
 
 
 def _six_values(
-    out: tuple[Any, ...], settles: bool
+    out: tuple[Any, ...], ledger: Ledger
 ) -> tuple[Any, Any, jax.Array, jax.Array, jax.Array, dict[str, Any]]:
     """Return (obs, state, reward, terminated, truncated, info) of a five- or six-valued step."""
     if len(out) == 6:
         obs, state, reward, terminated, truncated, info = out
     elif len(out) != 5:
         raise ValueError(f"the environment's step returns {len(out)} values; gymnax's form has five, or six as of 1.0")
-    elif not settles:
+    elif ledger.on_truncation == "carry" and isinstance(ledger.transform, Match):
         raise ValueError(
             "on_truncation='carry' needs an environment whose step returns six values (gymnax 1.0): a learner that is "
             "given `done` alone cannot bootstrap past a time limit, and the debt would never be paid; use 'settle'"

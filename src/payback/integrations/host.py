@@ -5,6 +5,7 @@ Debts are kept in float64 whatever F comes in: a float16 or bfloat16 bonus is ta
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -13,7 +14,10 @@ from typing import Any
 import numpy as np
 
 from payback.core.arrays import all_finite
+from payback.core.state import save_state
 from payback.core.validate import read_flags
+from payback.ledger import LedgerState
+from payback.monitor import Monitor
 
 
 @contextmanager
@@ -93,6 +97,28 @@ def refuse_reward_shape(reward: Any, num_envs: int) -> None:
             f"the environment's rewards have shape {shape}, not ({num_envs},), that is one number per "
             "environment; flatten them before they are shaped"
         )
+
+
+class Shaping:
+    """What a host's wrapper remembers between two steps; it can be saved and loaded."""
+
+    shaping_state: LedgerState
+    """The ledger's state."""
+    monitor: Monitor
+    """Warns, counts and logs."""
+
+    @property
+    def owed(self) -> np.ndarray:
+        """What each environment owes, valued at its next step: (B,)."""
+        return self.shaping_state.owed
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the shaping's state to an NPZ file, to train on from it; see `payback.save_state`."""
+        save_state(path, self.shaping_state.loans)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Read a state that `save` wrote for the same transform; from another number of environments, F̄ alone."""
+        self.shaping_state = self.monitor.load(path, self.shaping_state)
 
 
 class BonusPerEnvironment:

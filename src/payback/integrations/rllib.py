@@ -45,6 +45,7 @@ episode ends. Where a runner has several environments each then gets a copy of t
 cannot say whose episode it belongs to; a callable whose attribute `episodic` is False is shared by them all.
 """
 
+INSIDE = "Shape inside the environment instead, with payback.integrations.gymnasium.ShapeReward(..., observe_debt=True)"
 METRIC = "extrinsic_return_mean"
 COMPONENT = "shaping"
 """The name of F̄ in an algorithm's state."""
@@ -53,11 +54,11 @@ COMPONENT = "shaping"
 class ShapeReward(RLlibCallback):
     """Add the shaped intrinsic reward to every sampled step.
 
-    `on_truncation="settle"` collects the debt at a time limit and marks the episode as terminated; "carry" leaves the
-    debt to the bootstrapped value. The algorithm's gamma must equal the transform's; `strict=False` only warns.
-    `record` names a folder for the log of all steps that `payback audit` reads; each runner writes to a folder inside.
-    The first sampled reward that differs from what was paid warns. `observe_debt` is refused: RLlib makes the next
-    observation ready for the module before it calls back.
+    `on_truncation="settle"` (the default, which warns once) collects the debt at a time limit and marks the episode as
+    terminated; "carry" leaves the debt to the bootstrapped value. The algorithm's gamma must equal the transform's;
+    `strict=False` only warns. `record` names a folder for the log of all steps that `payback audit` reads; each runner
+    writes to a folder inside. The first sampled reward that differs from what was paid warns. `observe_debt` is
+    refused: RLlib makes the next observation ready for the module before it calls back.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class ShapeReward(RLlibCallback):
         bonus: Source,
         transform: RewardTransform,
         *,
-        on_truncation: OnTruncation = "settle",
+        on_truncation: OnTruncation | None = None,
         observe_debt: bool = False,
         learner_gamma: float | None = None,
         record: str | Path | None = None,
@@ -74,14 +75,14 @@ class ShapeReward(RLlibCallback):
         super().__init__()
         messages.refuse_unknown(transform, on_truncation)
         messages.is_confirmed(transform, learner_gamma)
+        messages.warn_unseen_debt(transform, on_truncation, INSIDE)
         if observe_debt:
             raise ValueError(
                 "observe_debt is refused for RLlib, which hands a step's observation to the module before it calls "
-                "back: the debt would come one step late. Shape inside the environment instead, with "
-                "payback.integrations.gymnasium.ShapeReward(..., observe_debt=True)"
+                f"back: the debt would come one step late. {INSIDE}"
             )
         self.bonus, self.transform, self.strict = bonus, transform, strict
-        self.on_truncation: OnTruncation = on_truncation
+        self.on_truncation: OnTruncation | None = on_truncation
         self.record, self._warned = record, False
         self.monitor: Monitor | None = None
         """Warns, counts and logs, from the first episode on."""

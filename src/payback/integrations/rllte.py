@@ -20,11 +20,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from payback import messages
 from payback.core.scaling import scale_by_rms
 from payback.core.transform import RewardTransform, chain
 from payback.core.validate import read_flags
-from payback.integrations.host import host, read_intrinsic
-from payback.ledger import LedgerState, OnTruncation, make
+from payback.integrations.host import Shaping, host, read_intrinsic
+from payback.ledger import OnTruncation, make
 from payback.monitor import Monitor
 
 with host("PyTorch, and rllte itself", "pip install 'payback[rllte]' and pip install --no-deps rllte-core==1.0.1"):
@@ -46,7 +47,7 @@ class ShapedRollout(NamedTuple):
     """F as the module gave it, 0 in invalid rows."""
 
 
-class ShapeRollouts:
+class ShapeRollouts(Shaping):
     """Shape the rewards of an rllte module, one rollout after another.
 
     `scale` divides F by its root mean square so far (`scale_by_rms`), in the place of the module's own normalisation.
@@ -60,7 +61,7 @@ class ShapeRollouts:
         module: Any,
         transform: RewardTransform,
         *,
-        on_truncation: OnTruncation = "settle",
+        on_truncation: OnTruncation | None = None,
         learner_gamma: float | None = None,
         record: str | Path | None = None,
         scale: bool = True,
@@ -69,11 +70,10 @@ class ShapeRollouts:
         module.rwd_norm_type, module.rwd_norm = "none", None
         self.module = module
         scaled = chain(scale_by_rms(), transform) if scale else transform
+        messages.warn_unseen_debt(transform, on_truncation, "Shape inside the environment, with observe_debt=True")
         ledger = make(scaled, on_truncation, trusted=True)
         self.monitor = Monitor(ledger, learner_gamma=learner_gamma, record=record, pays=np.float32)
-        """Warns, counts and logs."""
-        self.shaping_state: LedgerState = ledger.init(np.zeros(module.n_envs))
-        """What the ledger remembers between two steps."""
+        self.shaping_state = ledger.init(np.zeros(module.n_envs))
 
     def reset(self, where: np.ndarray | None = None) -> None:
         """Begin new episodes in the environments `where`, or all, after a reset in mid-episode; debts are dropped."""

@@ -66,7 +66,7 @@ class ShapedPPO(PPO):
         *args: Any,
         transform: RewardTransform,
         bonus: Source | None = None,
-        on_truncation: OnTruncation = "settle",
+        on_truncation: OnTruncation | None = None,
         record: str | Path | None = None,
         **options: Any,
     ):
@@ -74,10 +74,12 @@ class ShapedPPO(PPO):
         super().__init__(*args, **options)
         if (bonus is None) == (self.rnd is None):
             raise ValueError("ShapedPPO needs one bonus: give rnd_cfg, or bonus, a callable, and not both")
+        messages.warn_unseen_debt(transform, on_truncation, "Add `runner.alg.debts.owed` to the critic's observations")
         # rsl_rl bootstraps with V(s_t): a carried debt is settled too, and γ Debt_t given back.
-        self.monitor = Monitor(make(transform), bonus=bonus, learner_gamma=self.gamma, record=record, pays=np.float32)
+        ledger = make(transform, None if on_truncation is None else "settle")
+        self.monitor = Monitor(ledger, bonus=bonus, learner_gamma=self.gamma, record=record, pays=np.float32)
         """Counts and warns; `monitor.broken` are the finished episodes whose shaped rewards do not cancel."""
-        self.bonus, self.settles = bonus, on_truncation == "settle"
+        self.bonus, self.settles = bonus, ledger.settles and on_truncation != "carry"
         self.debts: LedgerState | None = None
         """The ledger's state; `debts.owed` is what each environment owes."""
         self.shaped_rewards = torch.zeros(0)
@@ -158,7 +160,6 @@ class ShapedPPO(PPO):
     def _look(self, before: LedgerState, F: torch.Tensor, step: Step, limit: torch.Tensor) -> None:
         """Let the monitor see the step; on an accelerator, if nothing else reads each step, once per rollout."""
         if self._each_step or F.device.type == "cpu":
-            self.monitor.refuse_too_large(step.shaped)
             self.monitor.see(before, F, step, limit if self.settles else torch.zeros_like(limit))
             return
         if isinstance(self.monitor.ledger.transform, Match):

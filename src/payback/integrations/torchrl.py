@@ -44,11 +44,12 @@ HALVES = (torch.float16, torch.bfloat16)
 class ShapeReward(Transform):
     """Add the shaped intrinsic reward to the reward.
 
-    `on_truncation="settle"` collects the debt at a time limit and reports the step as terminated; "carry" leaves the
-    debt to the bootstrapped value, which is exact only if it reads `debt`. `event_key` names a boolean entry that flags
-    the steps at which `match_when` repays. `learner_gamma` must equal the transform's. `record` names a folder for the
-    log of all steps that `payback audit` reads; `close()` writes what is left of it. F̄ learns until `frozen` is set;
-    train() and eval() do not change that, because TransformedEnv puts every transform in evaluation mode.
+    `on_truncation="settle"` (the default, which warns once) collects the debt at a time limit and reports the step as
+    terminated; "carry" leaves the debt to the bootstrapped value, which is exact only if it reads `debt`. `event_key`
+    names a boolean entry that flags the steps at which `match_when` repays. `learner_gamma` must equal the transform's.
+    `record` names a folder for the log of all steps that `payback audit` reads; `close()` writes what is left of it. F̄
+    learns until `frozen` is set; train() and eval() do not change that, because TransformedEnv puts every transform in
+    evaluation mode.
     """
 
     drops: torch.Tensor
@@ -59,7 +60,7 @@ class ShapeReward(Transform):
         transform: RewardTransform,
         *,
         intrinsic_key: str = "intrinsic_reward",
-        on_truncation: OnTruncation = "settle",
+        on_truncation: OnTruncation | None = None,
         event_key: str | None = None,
         learner_gamma: float | None = None,
         record: str | Path | None = None,

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,12 @@ from typing import Any
 import numpy as np
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
-from payback.core.state import save_state
+from payback import messages
 from payback.core.transform import RewardTransform
 from payback.integrations.gymnasium_rows import copy, space_with_debt, with_debt
-from payback.integrations.host import ask, bind_bonus, read_end, read_intrinsic, refuse_reward_shape
+from payback.integrations.host import Shaping, ask, bind_bonus, read_end, read_intrinsic, refuse_reward_shape
 from payback.integrations.outer_wrappers import OuterWrapperCheck
-from payback.ledger import LedgerState, OnTruncation, make
+from payback.ledger import OnTruncation, make
 from payback.monitor import Monitor
 
 Source = Callable[[Any, Any, Any, list[dict[str, Any]]], Any] | str
@@ -59,17 +58,12 @@ class Unshaped(VecEnvWrapper):
         return obs, reward, done, infos
 
 
-class ShapeVectorReward(Unshaped):
+class ShapeVectorReward(Shaping, Unshaped):
     """Add the shaped intrinsic reward to SB3's environments.
 
-    `on_truncation="settle"` collects the debt at a time limit and takes `TimeLimit.truncated` back, so that no learner
-    bootstraps past it; "carry" leaves the debt to the bootstrapped value. `observe_debt` adds the debt to the
-    observation. `event`, like `bonus` a callable or an info key, flags the steps at which `match_when` repays.
-    `learner_gamma` is compared with the transform's; the callback CheckShaping does so too. `record` names a folder for
-    the log of all steps that `payback audit` reads.
-
-    `owed` has the debts; `monitor` counts dropped debts (`monitor.drops`) and episodes that do not cancel; `save(path)`
-    and `load(path)` keep the shaping's state, F̄ included.
+    The parameters and attributes are those of Gymnasium's `ShapeVectorReward`. `on_truncation="settle"` also takes
+    `TimeLimit.truncated` back, so that no learner bootstraps past the settled debt. The callback CheckShaping compares
+    the model's γ with the transform's.
     """
 
     def __init__(
@@ -78,7 +72,7 @@ class ShapeVectorReward(Unshaped):
         bonus: Source,
         transform: RewardTransform,
         *,
-        on_truncation: OnTruncation = "settle",
+        on_truncation: OnTruncation | None = None,
         observe_debt: bool = False,
         event: Source | None = None,
         learner_gamma: float | None = None,
@@ -87,12 +81,11 @@ class ShapeVectorReward(Unshaped):
         if not isinstance(env, VecEnv):
             raise TypeError(f"ShapeVectorReward shapes a VecEnv of Stable-Baselines3, got {env!r}; use make_vec_env")
         super().__init__(env, observe_debt=observe_debt)
+        messages.warn_unseen_debt(transform, None if observe_debt else on_truncation, "Pass observe_debt=True")
         bind_bonus(bonus, env.observation_space, env.action_space)
-        ledger = make(transform, on_truncation, trusted=True)
-        self.shaping_state: LedgerState = ledger.init(np.zeros(env.num_envs))
-        """What the ledger remembers between two steps."""
-        self.monitor = Monitor(ledger, bonus=bonus, learner_gamma=learner_gamma, record=record, pays=np.float32)
-        """Warns, counts and logs."""
+        self.ledger = make(transform, on_truncation, trusted=True)
+        self.shaping_state = self.ledger.init(np.zeros(env.num_envs))
+        self.monitor = Monitor(self.ledger, bonus=bonus, learner_gamma=learner_gamma, record=record, pays=np.float32)
         self._bonus, self._event = bonus, event
         nothing = np.zeros(env.num_envs)
         self.received, self.shaped, self.paid = (nothing,) * 3
@@ -104,11 +97,6 @@ class ShapeVectorReward(Unshaped):
         self.outer = OuterWrapperCheck()
         self._obs: Any = None
         self._actions: Any = None
-
-    @property
-    def owed(self) -> np.ndarray:
-        """What each environment owes, valued at its next step: (B,)."""
-        return self.shaping_state.owed
 
     def reset(self) -> Any:
         """Reset all environments; the debts of open episodes are dropped and counted."""
@@ -143,7 +131,8 @@ class ShapeVectorReward(Unshaped):
             F = self._read(self._bonus, before, infos, ended)
             event = None if self._event is None else self._read(self._event, before, infos, ended)
             event = None if event is None else read_end("event", event, self.num_envs)
-            state, step = self.monitor.step(self.shaping_state, F, terminated, truncated, None, event)
+            state, step = self.ledger.step(self.shaping_state, F, terminated, truncated, None, event)
+            self.monitor.see(self.shaping_state, F, step, truncated)
         except Exception:
             # A caller that goes on must not find the debts of these episodes in the next ones.
             if ended:
@@ -163,14 +152,6 @@ class ShapeVectorReward(Unshaped):
         self.received, self.shaped, self.paid = reward, step.shaped, paid.copy()
         self.done = done.copy()
         return obs, paid, done, infos
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the shaping's state to an NPZ file, to train on from it; see `payback.save_state`."""
-        save_state(path, self.shaping_state.loans)
-
-    def load(self, path: str | os.PathLike[str]) -> None:
-        """Read a state that `save` wrote for the same transform; from another number of environments, F̄ alone."""
-        self.shaping_state = self.monitor.load(path, self.shaping_state)
 
     def close(self) -> None:
         """Close the environments, and write what is left of the log."""
