@@ -99,7 +99,7 @@ def test_a_settled_time_limit_is_reported_once_a_carried_one_is_not():
                 state, _ = monitor.step(state, np.ones(B), NO, YES)
 
         assert len(caught(end)) == count
-        assert monitor.finished == (2 * B if mode == "settle" else 0)
+        assert monitor.finished == (0 if mode == "carry" else 2 * B)
 
 
 def test_the_first_dropped_debt_is_reported_and_all_are_counted():
