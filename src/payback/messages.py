@@ -16,6 +16,13 @@ from payback.core.errors import ShapingWarning
 from payback.core.transform import Match, RewardTransform
 from payback.core.validate import read_gamma
 
+OFF_POLICY = (
+    "A replayed F′ belongs to its own history: a history is worth its extrinsic value less its debt, for one-step and "
+    "n-step targets, replayed in any order. A Q-function that sees the debt (observe_debt=True) learns exactly that, "
+    "and its greedy policy is the one without a bonus; one that does not see it averages over the debts of other "
+    "histories, and its greedy policy may change."
+)
+"""What holds for learners with a replay buffer; tests/integrations/test_off_policy.py holds it."""
 PACKAGE = str(Path(__file__).parent)
 
 
@@ -87,6 +94,11 @@ def warn_unconfirmed(transform: RewardTransform) -> None:
         f"the learner's discount was never confirmed: loans are repaid with gamma {gamma} and cancel only for a "
         "learner with the same gamma. Pass learner_gamma= to confirm it; in SB3, train with CheckShaping()"
     )
+
+
+def warn_blind_replay() -> None:
+    """Warn that a learner with a replay buffer does not see the debt."""
+    warn(f"{OFF_POLICY} This learner does not see it")
 
 
 def warn_time_limit() -> None:

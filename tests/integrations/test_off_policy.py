@@ -203,7 +203,7 @@ def test_sac(sb3, n_steps):
 def test_the_statement_is_the_same_everywhere():
     pytest.importorskip("stable_baselines3")
     import payback.integrations.sb3
-    from payback.integrations.sb3.check_shaping import OFF_POLICY
+    from payback.messages import OFF_POLICY
 
     def words(text):
         return re.sub(r"\s+", " ", text.replace("`", ""))

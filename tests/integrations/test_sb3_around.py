@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("stable_baselines3", reason="pip install payback[sb3]")
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.atari_wrappers import ClipRewardEnv, MaxAndSkipEnv
+from stable_baselines3.common.buffers import ReplayBuffer, RolloutBuffer
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecFrameStack, VecMonitor, VecNormalize
 
@@ -31,9 +32,10 @@ def shaped_alone():
     return ShapeReward(Corridor(6), "bonus", GRM, learner_gamma=GAMMA)
 
 
-def trained(env, *callbacks, kind=PPO, **options):
+def trained(env, *callbacks, kind=PPO, model=None, **options):
     """Return what was said while a model was trained."""
     sizes = {"n_steps": 16, "batch_size": 16, "n_epochs": 1} if kind is PPO else {"learning_starts": 999}
+    sizes.update(model or {})
     model = kind("MlpPolicy", env, gamma=GAMMA, seed=0, device="cpu", policy_kwargs={"net_arch": [2]}, **sizes)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -94,6 +96,129 @@ def test_what_changes_during_training_is_refused_or_said_once(make, callback, wo
 def test_a_replay_buffer_is_looked_at_too():
     with pytest.raises(ValueError, match="another callback changes rewards"):
         trained(shaped(observe_debt=True), CheckShaping(), AddOne(), kind=DQN)
+
+
+class ChangeBuffer(BaseCallback):
+    """Adds to what a rollout collected, in place or by a new array."""
+
+    def __init__(self, column, in_place=True):
+        super().__init__()
+        self.column, self.in_place = column, in_place
+
+    def _on_step(self):
+        return True
+
+    def _on_rollout_end(self):
+        buffer = getattr(self.model, "replay_buffer", None) or self.model.rollout_buffer
+        values = getattr(buffer, self.column)
+        if self.in_place:
+            values += 0.1
+        else:
+            setattr(buffer, self.column, values + np.float32(0.1))
+
+
+class SignBuffer(RolloutBuffer):
+    def add(self, obs, action, reward, *rest):
+        super().add(obs, action, np.sign(reward), *rest)
+
+
+class ClipBuffer(ReplayBuffer):
+    def add(self, obs, next_obs, action, reward, *rest):
+        super().add(obs, next_obs, action, np.clip(reward, -1, 1), *rest)
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("column", ["rewards", "advantages"])
+def test_a_callback_that_changes_the_rollout_buffer_is_reported_once(column, first, in_place):
+    """What a later callback assigns anew is out of sight: CheckShaping belongs last."""
+
+    def callbacks(**options):
+        others = [ChangeBuffer(column, in_place), CheckShaping(**options)]
+        return others if first else others[::-1]
+
+    if not first and not in_place:
+        assert trained(shaped(), *callbacks()) == []
+        return
+    with pytest.raises(ValueError, match=f"another callback changes (the )?{column}"):
+        trained(shaped(), *callbacks())
+    assert len(trained(shaped(), *callbacks(strict=False))) == 1
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_callback_that_changes_the_replay_buffer_is_reported(first):
+    callbacks = [ChangeBuffer("rewards"), CheckShaping()]
+    with pytest.raises(ValueError, match=r"another callback changes (the )?rewards"):
+        trained(shaped(observe_debt=True), *(callbacks if first else callbacks[::-1]), kind=DQN)
+
+
+def test_a_buffer_that_changes_rewards_is_reported():
+    with pytest.raises(ValueError, match=r"because the buffer \(SignBuffer\) changes rewards"):
+        trained(shaped(), CheckShaping(), model={"rollout_buffer_class": SignBuffer})
+    with pytest.raises(ValueError, match=r"because the buffer \(ClipBuffer\) changes rewards"):
+        trained(shaped(observe_debt=True), CheckShaping(), kind=DQN, model={"replay_buffer_class": ClipBuffer})
+
+
+def test_a_replay_buffer_that_wraps_around_is_silent():
+    small = {"buffer_size": 22, "train_freq": 16}
+    assert trained(shaped(observe_debt=True), CheckShaping(), kind=DQN, model=small) == []
+
+
+def test_an_n_step_buffer_with_another_gamma_is_refused():
+    buffers = pytest.importorskip("stable_baselines3.common.buffers")
+    if not hasattr(buffers, "NStepReplayBuffer"):
+        pytest.skip("Stable-Baselines3 has it since 2.7")
+    n_step = {"replay_buffer_class": buffers.NStepReplayBuffer, "replay_buffer_kwargs": {"n_steps": 3, "gamma": 0.5}}
+    with pytest.raises(ValueError, match=r"NStepReplayBuffer adds up n steps with gamma 0\.5"):
+        trained(shaped(observe_debt=True), CheckShaping(), kind=DQN, model=n_step)
+
+
+def test_a_carried_debt_needs_a_buffer_that_handles_time_limits():
+    def train(on_truncation):
+        env = shaped(observe_debt=True, on_truncation=on_truncation)
+        model = {"replay_buffer_kwargs": {"handle_timeout_termination": False}}
+        return trained(env, CheckShaping(), kind=DQN, model=model)
+
+    with pytest.raises(ValueError, match=r"handle_timeout_termination=False.*never repaid"):
+        train("carry")
+    assert train("settle") == []
+
+
+class Truncates(VecEnvWrapper):
+    """Sets SB3's mark of a time limit at every end."""
+
+    def reset(self):
+        return self.venv.reset()
+
+    def step_wait(self):
+        obs, reward, done, infos = self.venv.step_wait()
+        for info in infos:
+            info["TimeLimit.truncated"] = True
+        return obs, reward, done, infos
+
+
+def test_a_wrapper_outside_that_sets_the_time_limit_back_is_reported():
+    with pytest.raises(ValueError, match=r"a wrapper outside \(Truncates\) changes TimeLimit\.truncated"):
+        trained(Truncates(shaped()), CheckShaping())
+
+
+def test_an_algorithm_that_hides_its_rewards_is_reported_once():
+    contrib = pytest.importorskip("sb3_contrib")
+    env = ShapeVectorReward(DummyVecEnv([lambda: Corridor(5)] * 2), "bonus", payback.grm(1.0, 3))
+    with pytest.warns(ShapingWarning, match="ARS shows its callbacks no rewards") as said:
+        contrib.ARS("LinearPolicy", env, n_delta=2, seed=0).learn(60, callback=CheckShaping())
+    assert len(said) == 1
+
+
+def test_a_new_wrapper_around_episodes_under_way_says_so():
+    def shape(venv):
+        return ShapeVectorReward(venv, "bonus", payback.match_after(GAMMA, 3), learner_gamma=GAMMA)
+
+    venv = DummyVecEnv([lambda: Corridor(9)] * 2)
+    model = PPO("MlpPolicy", shape(venv), gamma=GAMMA, n_steps=16, batch_size=16, device="cpu").learn(32)
+    model.set_env(shape(venv), force_reset=False)
+    with pytest.raises(RuntimeError, match=r"stepped before its reset.*without force_reset=False"):
+        model.learn(32, reset_num_timesteps=False, callback=CheckShaping())
 
 
 @pytest.mark.parametrize(

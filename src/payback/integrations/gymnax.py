@@ -12,9 +12,9 @@
     truncated: whether the environment truncated the episode, also where the debt was settled
     residual |Σγ^t F'_t| / Σγ^t |F'_t| of the episode that ends at this step, 0 at all others
 
-Values cannot be read under `jit`, so none raises or warns there: pass `info` to `check_episodes` after a scan. Wrong
-shapes and arguments raise while the function is traced. Put wrappers that measure the extrinsic return (LogWrapper)
-inside, and nothing that scales or clips rewards outside.
+Values cannot be read under `jit`, so none raises or warns there: pass `info` to `check_episodes` after a scan, and the
+finished stack to `check_wiring` before training. Wrong shapes and arguments raise while the function is traced. Put
+wrappers that measure the extrinsic return (LogWrapper) inside, and nothing that scales or clips rewards outside.
 """
 
 # JAX's array constructors take a dtype and a sharding without types; gymnax's environments are anything.
@@ -23,17 +23,22 @@ inside, and nothing that scales or clips rewards outside.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from payback import messages
+from payback.core.errors import ShapingWarning
 from payback.core.transform import Match, RewardTransform
 from payback.core.validate import read_gamma
 from payback.integrations.host import host
+from payback.integrations.outer_wrappers import OuterWrapperCheck
 from payback.integrations.potential import Potential, refuse_no_function
+from payback.integrations.wiring import compare, names_of, warn_of_no_end
 from payback.ledger import TOLERANCE, Ledger, LedgerState, OnTruncation, make
 from payback.theory import shape_episodic
 
@@ -43,7 +48,15 @@ with host("JAX", "pip install 'payback[gymnax]'"):
 
     from payback.bonuses.jax import PureBonus
 
-__all__ = ["ShapeReward", "ShapeVectorReward", "ShapeWithPotential", "ShapedState", "Source", "check_episodes"]
+__all__ = [
+    "ShapeReward",
+    "ShapeVectorReward",
+    "ShapeWithPotential",
+    "ShapedState",
+    "Source",
+    "check_episodes",
+    "check_wiring",
+]
 
 Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | PureBonus | str
 """(obs, action, next_obs, info) → (B,) in JAX, on batches; a bonus of `payback.bonuses.jax`; or an info key.
@@ -103,7 +116,7 @@ class ShapeVectorReward:
         for source in (bonus, event):
             _refuse_python_memory(source)
         self._env, self._bonus, self._event = env, bonus, event
-        self._observe, self._warned = observe_debt, False
+        self._observe, self._warned, self._outer = observe_debt, False, OuterWrapperCheck()
         self._remembers = not isinstance(bonus, str) or callable(event)
 
     def __getattr__(self, name: str) -> Any:
@@ -175,6 +188,8 @@ class ShapeVectorReward:
         if not self._confirmed:
             self._confirmed = True
             messages.warn_unconfirmed(self._ledger.transform)
+        if isinstance(self._ledger.transform, Match):
+            self._outer.look_once()
         if shows_truncation and self._ledger.settles and self._ledger.on_truncation is None and not self._warned:
             self._warned = True
             messages.warn_time_limit()
@@ -259,6 +274,54 @@ def check_episodes(info: dict[str, Any]) -> int:
     if broken:
         messages.warn_broken(broken, None, float(np.max(residual)))
     return broken
+
+
+def check_wiring(env: Any, params: Any = None, *, num_envs: int | None = 4, steps: int = 1000) -> int:
+    """Play `steps` random steps, and compare the reward that comes out of the stack with r_t + F'_t as it was paid.
+
+    Takes the finished stack, with all that is wrapped around the shaping: purejaxrl's NormalizeVecReward, a clipped
+    reward. `num_envs` is the number of keys that its `step` takes, None for a single key. Raises InvarianceError where
+    a wrapper outside changes the reward or ends episodes. Returns the number of episodes.
+    """
+    outside = list(takewhile(lambda layer: not isinstance(layer, ShapeVectorReward), _layers(env)))
+    shaping = next((layer for layer in _layers(env) if isinstance(layer, ShapeVectorReward)), None)
+    if shaping is None:
+        raise ValueError("check_wiring found no ShapeReward or ShapeVectorReward; give it the finished stack")
+
+    def split(key: jax.Array) -> jax.Array:
+        return key if num_envs is None else jax.random.split(key, num_envs)
+
+    def one(state: Any, key: jax.Array) -> tuple[Any, Any]:
+        draw, move = jax.random.split(key)
+        sample = env.action_space(params).sample
+        action = sample(draw) if num_envs is None else jax.vmap(sample)(split(draw))
+        _, state, reward, *ends, info = env.step(split(move), state, action, params)
+        terminated, truncated = ends if len(ends) == 2 else (ends[0], jnp.zeros_like(ends[0]))
+        return state, (
+            reward,
+            terminated,
+            truncated,
+            *(info[key] for key in ("extrinsic", "shaped", "owed", "truncated")),
+        )
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShapingWarning)
+        _, state = env.reset(split(jax.random.key(0)), params)
+        rows = jax.lax.scan(one, state, jax.random.split(jax.random.key(1), steps))[1]
+    columns = [np.asarray(column).reshape(steps, -1) for column in rows]
+    for t in range(steps):
+        compare([column[t] for column in columns], t, shaping._ledger.settles, names_of(outside))
+    finished = int(np.count_nonzero(columns[1] | columns[2]))
+    if not finished:
+        warn_of_no_end()
+    return finished
+
+
+def _layers(env: Any) -> Iterator[Any]:
+    """Yield each wrapper, and the environment within, the outermost first."""
+    while env is not None:
+        yield env
+        env = vars(env).get("_env") if hasattr(env, "__dict__") else None
 
 
 def _first(part: Any) -> Any:

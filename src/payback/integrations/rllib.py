@@ -100,6 +100,8 @@ class ShapeReward(RLlibCallback):
             if self.strict:
                 raise ValueError(f"{problem}; to go on all the same use ShapeReward(..., strict=False)")
             messages.warn(problem)
+        if getattr(algorithm.config, "replay_buffer_config", None) is not None and isinstance(self.transform, Match):
+            messages.warn_blind_replay()
         _save_means_with(algorithm, self)
 
     def on_episode_start(self, *, episode: Any, env_runner: Any = None, env_index: int, **kwargs: Any) -> None:

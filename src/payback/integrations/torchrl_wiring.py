@@ -14,7 +14,7 @@ import numpy as np
 
 from payback.core.errors import ShapingWarning
 from payback.integrations.host import host
-from payback.integrations.wiring import STEPS_PER_EPISODE, compare
+from payback.integrations.wiring import STEPS_PER_EPISODE, compare, warn_of_no_end
 from payback.messages import changed_reward, warn
 from payback.monitor import changed, to_numpy
 
@@ -152,7 +152,7 @@ def check_wiring(env: Any, episodes: int = 20) -> int:
             monitor.log.restart(np.ones(len(shaping._open), dtype=bool))
         shaping._open = None
     if not finished:
-        warn("no episode ended under random actions, so check_wiring has seen no settlement")
+        warn_of_no_end()
     return finished
 
 

@@ -109,10 +109,10 @@ def _play(env: Any, episodes: int, settles: bool, outside: list[Any]) -> int:
         columns = [info.get(key) for key in ("extrinsic", "shaped", "owed", "truncated")]
         if any(column is None for column in columns):
             raise InvarianceError(
-                f"a wrapper outside the shaping drops its info: {_names(outside)}", violated="wiring", step=step
+                f"a wrapper outside the shaping drops its info: {names_of(outside)}", violated="wiring", step=step
             )
         row = [np.atleast_1d(np.asarray(x)) for x in (reward, terminated, truncated, *columns)]
-        compare(row, step, settles, _names(outside))
+        compare(row, step, settles, names_of(outside))
         ended = row[1].astype(bool) | row[2].astype(bool)
         finished += int(np.count_nonzero(ended))
         if finished >= episodes:
@@ -161,14 +161,20 @@ def _warn_of(shapings: list[Any], outside: list[Any], finished: int) -> None:
     changing = [layer for layer in outside if hasattr(layer, "reward") or "Reward" in type(layer).__name__]
     if changing:
         warn(
-            f"{_names(changing)} outside the shaping can change rewards, although it did not in {finished} episodes; "
+            f"{names_of(changing)} outside the shaping can change rewards, although it did not in {finished} episodes; "
             "put it inside"
         )
     if not finished:
-        warn("no episode ended under random actions, so that check_wiring has seen no settlement")
+        warn_of_no_end()
 
 
-def _names(layers: list[Any]) -> str:
+def warn_of_no_end() -> None:
+    """Warn that a check has seen no episode end."""
+    warn("no episode ended under random actions, so check_wiring has seen no settlement")
+
+
+def names_of(layers: list[Any]) -> str:
+    """Return the names of the wrappers' classes, for a message."""
     return ", ".join(type(layer).__name__ for layer in layers) or "the shaping itself"
 
 

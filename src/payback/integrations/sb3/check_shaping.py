@@ -11,31 +11,24 @@ import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize, unwrap_vec_normalize
-from stable_baselines3.her import HerReplayBuffer
 
 from payback.core.state import running_mean
 from payback.core.transform import Match
+from payback.integrations.sb3.buffers import BufferCheck, buffer_problems_of
 from payback.integrations.sb3.saved_model import Stack, keep_means, restore_means, shapings_of
 from payback.integrations.sb3.shape_vector_reward import ShapeVectorReward
-from payback.messages import changed_reward, other_gamma, warn
+from payback.messages import changed_reward, other_gamma, warn, warn_blind_replay
 from payback.monitor import changed
-
-OFF_POLICY = (
-    "A replayed F′ belongs to its own history: a history is worth its extrinsic value less its debt, for one-step and "
-    "n-step targets, replayed in any order. A Q-function that sees the debt (observe_debt=True) learns exactly that, "
-    "and its greedy policy is the one without a bonus; one that does not see it averages over the debts of other "
-    "histories, and its greedy policy may change."
-)
-"""What holds for learners with a replay buffer; tests/integrations/test_off_policy.py holds it."""
 
 
 class CheckShaping(BaseCallback):
     """Check what the wrapper cannot see: the learner's γ, what is wrapped around, and the reward that comes out of it.
 
-    Refuses, when training starts, another γ than the transform's (of every shaping in the stack), a VecNormalize
-    outside that scales and clips rewards, one inside with a replay buffer, and a buffer that relabels rewards; and at
-    any step a reward that is not the r_t + F'_t that the shaping paid. `strict=False` warns and goes on. A learner with
-    a replay buffer that does not see the debt is warned.
+    Refuses another γ than the transform's (of every shaping in the stack, and of an n-step buffer), a VecNormalize
+    outside that scales rewards, one inside with a replay buffer, and a buffer that relabels rewards; at each step a
+    reward that is not the r_t + F'_t that the shaping paid, and other ends than its; and with each rollout a buffer
+    whose rewards or advantages were changed. `strict=False` warns once and goes on. A learner with a replay buffer that
+    does not see the debt is warned. What a later callback assigns anew, it cannot see: put CheckShaping last.
 
     F̄ is kept with the model: `model.save`, CheckpointCallback and `load` carry it, also to another number of
     environments. The logger gets, once per rollout, `shaping/` extrinsic, intrinsic, shaped (means per step), owed (the
@@ -45,9 +38,8 @@ class CheckShaping(BaseCallback):
     def __init__(self, strict: bool = True):
         super().__init__()
         self.strict = strict
-        self._tampered = False
-        self._last: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
-        """The last step's rewards as the learner holds them, as they were then, and which episodes ended."""
+        self._tampered = self._hidden = False
+        self._buffer: BufferCheck
         self._gamma: float | None = None
         self._stack: Stack = []
         self._sums = [0.0] * 4
@@ -58,8 +50,8 @@ class CheckShaping(BaseCallback):
             self._report(problem)
         self._gamma = _gamma_of(self.model)
         if is_blind(self.model, self.training_env):
-            warn(f"{OFF_POLICY} This learner does not see it")
-        self._stack = shapings_of(self.training_env)
+            warn_blind_replay()
+        self._stack, self._buffer = shapings_of(self.training_env), BufferCheck(self.model)
         for shaping, _ in self._stack:
             shaping.outer.left = 0  # because this callback sees all that the call stack would show, and more
         self._begin_sums()
@@ -69,26 +61,34 @@ class CheckShaping(BaseCallback):
         outermost = self._stack[0][0]
         self._sums = [total + sum(values) for total, values in zip(self._sums, outermost.reported, strict=True)]
         self._steps += 1
-        given, ends = self.locals.get("rewards"), self.locals.get("dones")
+        given, ends, infos = (self.locals.get(key) for key in ("rewards", "dones", "infos"))
+        if given is None and not self._hidden:
+            self._hidden = True
+            warn(
+                f"{type(self.model).__name__} shows its callbacks no rewards, so CheckShaping cannot compare them with "
+                "what the shaping paid"
+            )
+        self._buffer.add(outermost.paid, outermost.carried)
         if not self._tampered and given is not None:
-            self._look_back(given)
-            self._last = given, given.copy(), outermost.done
             for shaping, outside in self._stack:
                 if given.tobytes() != shaping.paid.tobytes():
                     self._compare(given, shaping, outside)
                 given = shaping.received
             if ends is not None and ends.tobytes() != outermost.done.tobytes():
                 self._compare_ends(ends)
+            if infos is not None and np.count_nonzero(outermost.done):
+                self._compare_limits(infos)
         return True
 
     def _on_rollout_start(self) -> None:
+        self._report_once(self._buffer.look_back())
         if _gamma_of(self.model) != self._gamma:
             self._gamma = _gamma_of(self.model)
             for problem in gamma_problems_of(self.model, self._stack):
                 self._report(problem)
 
     def _on_rollout_end(self) -> None:
-        self._look_back(None)
+        self._report_once(self._buffer.look())
         keep_means(self.model, [shaping for shaping, _ in self._stack])
         shaping, _ = self._stack[0]
         if self._steps:
@@ -102,42 +102,46 @@ class CheckShaping(BaseCallback):
         self.logger.record("shaping/drops", shaping.monitor.drops)
         self._begin_sums()
 
+    def _on_training_end(self) -> None:
+        self._report_once(self._buffer.look_back())
+
     def _begin_sums(self) -> None:
         self._sums, self._steps = [0.0] * 4, 0
 
     def _compare(self, given: np.ndarray, shaping: ShapeVectorReward, outside: list[VecEnvWrapper]) -> None:
         k = changed(given, shaping.received, shaping.shaped)
         if k is not None:
-            self._tampered = True
             culprit = f"a wrapper outside ({_names(outside)})"
-            self._report(changed_reward(shaping.paid[k], given[k], k, culprit, "put it inside ShapeVectorReward"))
-
-    def _look_back(self, given: np.ndarray | None) -> None:
-        """Look at the last step's rewards again: callbacks after this one may have changed them in place.
-
-        Rows in which an episode ended are left out, because SB3 itself adds the bootstrapped value there.
-        """
-        last, self._last = self._last, None
-        if last is None or last[0] is given or self._tampered or last[0].tobytes() == last[1].tobytes():
-            return
-        now, then, done = last
-        wrong = np.flatnonzero((now != then) & ~done)
-        if len(wrong):
-            self._tampered, k = True, int(wrong[0])
-            remedy = "add bonuses up before they are shaped"
-            self._report(changed_reward(then[k], now[k], k, "another callback", remedy))
+            self._report_once(changed_reward(shaping.paid[k], given[k], k, culprit, "put it inside ShapeVectorReward"))
 
     def _compare_ends(self, ends: np.ndarray) -> None:
         shaping, outside = self._stack[0]
         wrong = np.flatnonzero(ends != shaping.done)
-        if self._tampered or not len(wrong):
+        if not len(wrong):
             return
-        self._tampered, k = True, int(wrong[0])
-        self._report(
+        k = int(wrong[0])
+        self._report_once(
             f"the episode of environment {k} {'ends' if ends[k] else 'goes on'} for the learner, not for the shaping, "
             f"because a wrapper outside ({_names(outside)}) changes `done`: debts are settled at other steps than "
             "the learner's episodes end; put it inside ShapeVectorReward"
         )
+
+    def _compare_limits(self, infos: list[dict[str, Any]]) -> None:
+        shaping, outside = self._stack[0]
+        for k in np.flatnonzero(shaping.done).tolist():
+            if bool(infos[k].get("TimeLimit.truncated", False)) != shaping.carried[k]:
+                happened = "carried" if shaping.carried[k] else "settled"
+                self._report_once(
+                    f"the debt of environment {k} was {happened} at the end of its episode, but a wrapper outside "
+                    f"({_names(outside)}) changes TimeLimit.truncated, by which SB3 decides whether to bootstrap: the "
+                    "debt is paid twice or never; put it inside ShapeVectorReward"
+                )
+
+    def _report_once(self, problem: str | None) -> None:
+        """Report the first reward or end that was changed."""
+        if problem is not None and not self._tampered:
+            self._tampered = True
+            self._report(problem)
 
     def _report(self, problem: str) -> None:
         if self.strict:
@@ -178,16 +182,14 @@ def problems_of(model: Any, env: VecEnv) -> list[str]:
             "VecNormalize is inside the shaping, and SB3's off-policy learners store the reward that it was given, "
             "without the shaping; put it outside ShapeVectorReward, with norm_reward=False"
         )
-    if isinstance(getattr(model, "replay_buffer", None), HerReplayBuffer):
-        problems.append(
-            "HerReplayBuffer computes rewards anew for other goals and loses the shaping; use a plain buffer"
-        )
-    return problems
+    carries = any(shaping.ledger.on_truncation == "carry" for shaping, _ in stack)
+    return problems + buffer_problems_of(model, carries)
 
 
 def is_blind(model: Any, env: VecEnv) -> bool:
     """Return whether a learner with a replay buffer does not see the debt."""
-    return isinstance(model, OffPolicyAlgorithm) and not all(one.observes_debt for one, _ in shapings_of(env))
+    lends = [shaping for shaping, _ in shapings_of(env) if isinstance(shaping.ledger.transform, Match)]
+    return isinstance(model, OffPolicyAlgorithm) and not all(shaping.observes_debt for shaping in lends)
 
 
 def _gamma_of(model: Any) -> float | None:

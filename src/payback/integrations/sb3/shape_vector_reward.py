@@ -94,6 +94,8 @@ class ShapeVectorReward(Shaping, Unshaped):
         """extrinsic, intrinsic, shaped and owed of the last step, as the infos have them."""
         self.done = np.zeros(env.num_envs, dtype=bool)
         """Whose episode ended with the last step, (B,)."""
+        self.carried = self.done
+        """At whose end the debt was left to the bootstrapped value, (B,)."""
         self.outer = OuterWrapperCheck()
         self._obs: Any = None
         self._actions: Any = None
@@ -112,6 +114,11 @@ class ShapeVectorReward(Shaping, Unshaped):
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Step all environments; the reward is r_t + F'_t."""
+        if self._obs is None:
+            raise RuntimeError(
+                "ShapeVectorReward was stepped before its reset, so it does not know what the episodes under way owe; "
+                "call reset first, and model.set_env(env) without force_reset=False"
+            )
         obs, reward, done, infos = self.venv.step_wait()
         refuse_reward_shape(reward, self.num_envs)
         if len(infos) != self.num_envs:
@@ -151,6 +158,7 @@ class ShapeVectorReward(Shaping, Unshaped):
         paid = (reward + step.shaped).astype(_paid_in(reward.dtype))
         self.received, self.shaped, self.paid = reward, step.shaped, paid.copy()
         self.done = done.copy()
+        self.carried = np.zeros_like(done) if step.truncated is None else step.truncated
         return obs, paid, done, infos
 
     def close(self) -> None:
