@@ -20,6 +20,9 @@ class Walk:
 
     hazard, limit = 0.2, LIMIT
 
+    def action_space(self, params=None):
+        return TwoActions()
+
     def reset(self, key, params=None):
         place = jax.random.normal(key, (2,))
         return place, WalkState(place, jnp.zeros((), jnp.int32))
@@ -40,6 +43,15 @@ class Walk:
             "final_observation": last,
         }
         return jnp.where(done, first, last), after, last[0], terminated, truncated, info
+
+
+class TwoActions:
+    """Gymnax's Discrete(2)."""
+
+    n = 2
+
+    def sample(self, key):
+        return jax.random.randint(key, (), 0, 2)
 
 
 class OldWalk(Walk):

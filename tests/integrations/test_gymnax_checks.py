@@ -8,11 +8,12 @@ import pytest
 import payback
 
 pytest.importorskip("jax")
+import jax
 import jax.numpy as jnp
 
 from payback import ShapingWarning
 from payback.bonuses import EpisodicCount
-from payback.integrations.gymnax import ShapeVectorReward, check_episodes
+from payback.integrations.gymnax import ShapeReward, ShapeVectorReward, check_episodes, check_wiring
 
 from .jax_walk import GAMMA, B, OldWalk, Walk, play
 from .own_match import forgets_the_end
@@ -80,6 +81,92 @@ def test_the_learners_discount_is_compared():
         play(ShapeVectorReward(Walk(), "novelty", payback.grm(GAMMA, 3)), 2)
     assert [w.category for w in said if "never confirmed" in str(w.message)] == [ShapingWarning]
     assert sum("time limit is now part of the task" in str(w.message) for w in said) == 2
+
+
+class Wrapped:
+    """A wrapper in purejaxrl's form: what it does not have is asked of the environment."""
+
+    def __init__(self, env):
+        self._env = env
+
+    def __getattr__(self, name):
+        return getattr(vars(self)["_env"], name)
+
+    def change(self, reward, terminated):
+        return reward, terminated
+
+    def step(self, key, state, action, params=None):
+        obs, state, reward, terminated, *rest = self._env.step(key, state, action, params)
+        return obs, state, *self.change(reward, terminated), *rest
+
+
+class Clip(Wrapped):
+    def change(self, reward, terminated):
+        return jnp.clip(reward, -0.5, 0.5), terminated
+
+
+class Cut(Wrapped):
+    def change(self, reward, terminated):
+        return reward, jnp.ones_like(terminated)
+
+
+class NormalizeVecReward(Wrapped):
+    """Divides by a constant, which is enough to be wrong."""
+
+    def change(self, reward, terminated):
+        return reward / 2, terminated
+
+
+class VecEnv(Wrapped):
+    def __init__(self, env):
+        super().__init__(env)
+        self.reset, self.step = (
+            jax.vmap(f, in_axes=axes) for f, axes in ((env.reset, (0, None)), (env.step, (0, 0, 0, None)))
+        )
+
+
+class TestCheckWiring:
+    def stacks(self, walk=Walk):
+        yield shaped(walk(), "novelty", learner_gamma=GAMMA)
+        yield VecEnv(ShapeReward(walk(), "novelty", payback.grm(GAMMA, 3), learner_gamma=GAMMA))
+
+    @pytest.mark.parametrize("walk", [Walk, OldWalk])
+    def test_right_stacks_pass(self, walk):
+        for env in self.stacks(walk):
+            assert check_wiring(Wrapped(env), steps=60) > 20
+        single = ShapeReward(walk(), "novelty", payback.grm(GAMMA, 3), learner_gamma=GAMMA)
+        assert check_wiring(single, num_envs=None, steps=60) > 5
+
+    @pytest.mark.parametrize("outer", [Clip, NormalizeVecReward])
+    def test_a_wrapper_that_changes_rewards_is_named(self, outer):
+        for env in self.stacks():
+            with pytest.raises(payback.InvarianceError, match=f"came out of {outer.__name__}"):
+                check_wiring(outer(env), steps=60)
+
+    def test_a_wrapper_that_ends_episodes_is_named(self):
+        with pytest.raises(payback.InvarianceError, match="ended outside the shaping, by Cut"):
+            check_wiring(Cut(shaped(Walk(), "novelty", learner_gamma=GAMMA)), steps=60)
+
+    def test_without_an_end_or_a_shaping_it_says_so(self):
+        with pytest.warns(ShapingWarning, match="has seen no settlement"):
+            check_wiring(shaped(Long(99), "novelty", learner_gamma=GAMMA), steps=9)
+        with pytest.raises(ValueError, match="found no ShapeReward"):
+            check_wiring(Wrapped(Walk()))
+
+
+def test_a_known_wrapper_outside_is_reported_while_it_is_traced():
+    for env in TestCheckWiring().stacks():
+        with pytest.warns(ShapingWarning, match="NormalizeVecReward around the shaping changes the rewards"):
+            step_by_step(NormalizeVecReward(env))
+    for env in TestCheckWiring().stacks():
+        step_by_step(Wrapped(env))
+
+
+def step_by_step(env):
+    keys = jax.random.split(jax.random.key(0), B)
+    _, state = env.reset(keys, None)
+    for _ in range(2):
+        _, state, *_ = env.step(keys, state, jnp.zeros(B, int), None)
 
 
 class FourValues(Walk):

@@ -295,8 +295,8 @@ def check_wiring(env: Any, params: Any = None, *, num_envs: int | None = 4, step
         draw, move = jax.random.split(key)
         sample = env.action_space(params).sample
         action = sample(draw) if num_envs is None else jax.vmap(sample)(split(draw))
-        _, state, reward, *ends, info = env.step(split(move), state, action, params)
-        terminated, truncated = ends if len(ends) == 2 else (ends[0], jnp.zeros_like(ends[0]))
+        _, state, reward, terminated, *truncated, info = env.step(split(move), state, action, params)
+        truncated = truncated[0] if truncated else jnp.zeros_like(terminated)
         return state, (
             reward,
             terminated,

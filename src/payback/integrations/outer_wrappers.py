@@ -14,6 +14,8 @@ from payback.monitor import Monitor
 
 LOOKS = 16
 """Steps at which the call stack is read: enough for a frame skip, and for what a wrapper does in its first reset."""
+NORMALISING = ("NormalizeReward", "NormalizeVecReward")
+"""Gymnasium's wrapper, and purejaxrl's."""
 CALLS = ("step", "step_wait", "reset")
 
 
@@ -32,6 +34,12 @@ class OuterWrapperCheck:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_before": []}
+
+    def look_once(self) -> None:
+        """Read the stack of the first step only, the one that a traced function takes in Python."""
+        if self.left:
+            self.look()
+            self.left, self._before = 0, []
 
     def look(self) -> None:
         """Read the stack of the step that is being taken, and warn of the first wrapper that changes rewards."""
@@ -62,11 +70,11 @@ def _problem_of(callers: list[tuple[FrameType, Any]], before: list[FrameType]) -
 
 
 def changes_rewards(layer: Any) -> bool:
-    """Return whether a wrapper is known to change rewards: Gymnasium's and SB3's, and all with `reward(self, r)`."""
+    """Return whether a wrapper is known to change rewards; so are all that have a method `reward`."""
     if hasattr(layer, "norm_reward"):  # SB3's VecNormalize
         return bool(layer.norm_reward)
     kind = type(layer)
-    named = any(parent.__name__ == "NormalizeReward" for parent in kind.__mro__)
+    named = any(parent.__name__ in NORMALISING for parent in kind.__mro__)
     return named or any(callable(getattr(kind, method, None)) for method in ("reward", "rewards"))
 
 
