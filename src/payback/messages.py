@@ -104,7 +104,7 @@ def warn_blind_replay() -> None:
 def warn_time_limit() -> None:
     """Warn that settling truncated episodes makes the time limit part of the task."""
     warn(
-        "truncated episodes settle their debt at the last step, which is reported as terminated, so the time limit is "
+        "a truncated episode settles its debt at the last step, which is reported as terminated, so the time limit is "
         "now part of the task. Pass on_truncation='settle' to accept that, or 'carry' if the time limit is artificial"
     )
 

@@ -83,7 +83,7 @@ class Monitor:
         self.pay_in(pays)
         self._repays = isinstance(ledger.transform, Match)
         self._clear_bonus = getattr(bonus, "reset", None)
-        self._warned_limit = self._loaded = False
+        self._warned_limit = self._warned_drop = self._loaded = False
 
     def pay_in(self, dtype: Any) -> None:
         """Raise from now on if a shaped reward overflows this dtype."""
@@ -179,12 +179,13 @@ class Monitor:
 
     def see_reset(self, dropped: np.ndarray, where: np.ndarray) -> None:
         """Count the debts that a reset of the environments `where` dropped."""
-        self._loaded = False
+        resumed, self._loaded = self._loaded, False
         if self.log is not None and np.count_nonzero(open_ := where & (self._began != self.steps)):
             self.log.restart(open_)
         self._began = np.where(where, self.steps, self._began)
         if np.count_nonzero(dropped):
-            if not self.drops:
+            if not self._warned_drop and not resumed:  # a reset after `load` is how a checkpoint is resumed
+                self._warned_drop = True
                 messages.warn_dropped(dropped, self.steps)
             self.drops += int(np.count_nonzero(dropped))
             self.dropped = self.dropped + dropped

@@ -1,13 +1,16 @@
 """What the RLlib callback refuses, and what it says of rewards that change after it (make test-hosts)."""
 
 import warnings
+from functools import partial
 
+import numpy as np
 import pytest
 
 pytest.importorskip("ray.rllib", reason="pip install payback[rllib]", exc_type=ImportError)
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
+    from ray.rllib.algorithms.dqn import DQNConfig
     from ray.rllib.callbacks.callbacks import RLlibCallback
 
 import payback
@@ -56,6 +59,21 @@ def test_rewards_that_change_after_the_shaping_are_said_once(config):
         right.train()
     assert not [w for w in said if "goes to the learner" in str(w.message)]
     right.stop()
+
+
+def test_a_replay_buffer_learner_is_told_that_it_does_not_see_the_debt():
+    """DQN; a transform that lends nothing is no debt."""
+
+    def said(transform):
+        shaping = partial(ShapeReward, bonus=lambda *t: np.ones(1), transform=transform, learner_gamma=GAMMA)
+        config = DQNConfig().environment("CartPole-v1").env_runners(num_env_runners=0).training(gamma=GAMMA)
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            config.callbacks(shaping).build_algo().stop()
+        return [str(w.message) for w in heard if "This learner does not see it" in str(w.message)]
+
+    assert len(said(payback.grm(GAMMA, 3))) == 1
+    assert said(payback.scale(0.5)) == []
 
 
 def test_an_observed_debt_is_refused():
