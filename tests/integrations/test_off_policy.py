@@ -133,6 +133,13 @@ def sb3():
     torch.set_num_threads(threads)
 
 
+def returns_of(sb3, n_steps):
+    """Return the arguments for n-step returns, which Stable-Baselines3 has since 2.7."""
+    if n_steps > 1 and tuple(map(int, sb3.__version__.split(".")[:2])) < (2, 7):
+        pytest.skip("needs Stable-Baselines3 2.7")
+    return {"n_steps": n_steps} if n_steps > 1 else {}
+
+
 OPTIONS = {
     "gamma": GAMMA, "seed": 0, "learning_starts": 400, "buffer_size": 4000, "batch_size": 128, "train_freq": 1,
     "learning_rate": 3e-3, "policy_kwargs": {"net_arch": [32]},
@@ -150,7 +157,7 @@ def test_dqn(sb3, n_steps):
 
     model = sb3.DQN(
         "MlpPolicy", make(True), exploration_initial_eps=1.0, exploration_final_eps=1.0, target_update_interval=200,
-        gradient_steps=2, n_steps=n_steps, **OPTIONS,
+        gradient_steps=2, **returns_of(sb3, n_steps), **OPTIONS,
     )  # fmt: skip
     model.learn(8000, callback=CheckShaping())
     with torch.no_grad():
@@ -185,7 +192,13 @@ def test_sac(sb3, n_steps):
     from payback.integrations.sb3 import CheckShaping
 
     model = sb3.SAC(
-        "MlpPolicy", make(True, continuous=True), ent_coef=1e-4, gradient_steps=1, n_steps=n_steps, tau=0.02, **OPTIONS
+        "MlpPolicy",
+        make(True, continuous=True),
+        ent_coef=1e-4,
+        gradient_steps=1,
+        tau=0.02,
+        **returns_of(sb3, n_steps),
+        **OPTIONS,
     )
     model.learn(6000, callback=CheckShaping())
     with torch.no_grad():

@@ -154,6 +154,7 @@ def test_the_logger_gets_the_shapings_figures(walks, tmp_path):
 
 
 def test_training_twice_in_a_row(walks, tmp_path):
+    pytest.importorskip("pyarrow", reason="pip install payback[audit]")
     env = shaped(walks(), record=tmp_path / "log")
     model, check = ppo(env), CheckShaping()
     with pytest.warns(ShapingWarning, match=r"mid-episode.*a second learn\(\) of SB3 also resets") as said:

@@ -92,7 +92,7 @@ def test_a_carried_debt_that_nobody_sees_is_said():
 
 @pytest.mark.filterwarnings("always:on_truncation='carry'")
 def test_a_carried_debt_that_nobody_sees_is_said_in_sb3():
-    sb3 = pytest.importorskip("payback.integrations.sb3")
+    sb3 = pytest.importorskip("payback.integrations.sb3", exc_type=ImportError)
     from stable_baselines3.common.vec_env import DummyVecEnv
 
     def make_env(**options):
@@ -104,7 +104,9 @@ def test_a_carried_debt_that_nobody_sees_is_said_in_sb3():
 
 @pytest.mark.filterwarnings("always:on_truncation='carry'")
 def test_jax_says_both_while_it_is_traced():
-    gymnax = pytest.importorskip("payback.integrations.gymnax")
+    pytest.importorskip("jax")
+    from payback.integrations import gymnax
+
     from .jax_walk import Walk, play
 
     def train(**options):

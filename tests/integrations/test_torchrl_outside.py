@@ -208,6 +208,7 @@ def test_flags_of_another_dtype(flags):
 
 @pytest.mark.parametrize("on_truncation", ["settle", "carry"])
 def test_it_records_what_it_paid(on_truncation, tmp_path):
+    pytest.importorskip("pyarrow", reason="pip install payback[audit]")
     one = env(
         inside=(StepCounter(4),), transform=payback.grm(GAMMA, 2), on_truncation=on_truncation, record=tmp_path / "log"
     )
@@ -224,6 +225,7 @@ def test_it_records_what_it_paid(on_truncation, tmp_path):
 
 def test_check_wiring_leaves_the_log_alone(tmp_path):
     """It raised where a log was open, because it copied the module pyarrow; and what it plays is no training."""
+    pytest.importorskip("pyarrow", reason="pip install payback[audit]")
     one = env(length=8, record=tmp_path / "log")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*mid-episode")
