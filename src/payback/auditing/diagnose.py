@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from payback.auditing.hypotheses import Cause, Evidence, Hypothesis, LeakyEpisode, from_bonus, from_payments
+from payback.auditing.hypotheses import NONE, Cause, Evidence, Hypothesis, LeakyEpisode, from_bonus, from_payments
 from payback.auditing.infer import MatchingFit
 from payback.auditing.rows import Log, batches, run_starts
 from payback.auditing.scan import LEAKS, EpisodeTable
@@ -88,7 +88,7 @@ def _explained(
     if not longer:
         return Diagnosis.of(Cause.ONE_STEP_EPISODE, step=0), 0.0, known
     evidence = Evidence(longer, gamma, known)
-    tested = from_payments(evidence) + (without_bonus if longer[0].bonus is None else from_bonus)(evidence)
+    tested = from_payments(evidence) + (from_bonus if len(longer[0].bonus) else without_bonus)(evidence)
     best, named = max(((score(h, evidence), h) for h in tested), key=lambda pair: pair[0])
     if len(longer) < len(episodes) and best < CERTAIN and float(np.quantile(evidence.relative, 0.9)) < NOISE:
         return Diagnosis.of(Cause.ONE_STEP_EPISODE, step=0), 0.0, evidence.matching
@@ -205,12 +205,7 @@ def _episode(table: EpisodeTable, k: int, read: ExcerptRows) -> LeakyEpisode:
     rows = slice(lead, lead + int(table.length[k]))
     paid, rewards, lent = read
     bonus = rewards if lent is None else lent
-    return LeakyEpisode(
-        paid[rows],
-        None if rewards is None else rewards[rows],
-        float(table.leak[k]),
-        None if lent is None else lent[rows],
-        paid_before=paid[:lead] if lead else None,
-        rewards_before=bonus[:lead] if lead and bonus is not None else None,
-        paid_after=float(paid[rows.stop]) if len(paid) > rows.stop else None,
-    )
+    bonus = NONE if bonus is None else bonus
+    after = float(paid[rows.stop]) if len(paid) > rows.stop else None
+    leak = float(table.leak[k])
+    return LeakyEpisode(paid[rows], bonus[rows], lent is not None, leak, paid[:lead], bonus[:lead], after)

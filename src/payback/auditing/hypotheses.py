@@ -79,35 +79,28 @@ _SENTENCES = {
 }
 
 
+NONE = np.empty(0)
+"""A column that the log does not have."""
+
+
 @dataclass(frozen=True)
 class LeakyEpisode:
     """One finished episode that leaks."""
 
     shaped: np.ndarray
     """(N,) what was paid."""
-    rewards: np.ndarray | None
-    """(N,) the bonus F, if the log has it."""
+    bonus: np.ndarray
+    """(N,) F − F̄ if the log has it, else F; empty if it has neither."""
+    centred: bool
+    """Whether the bonus is F − F̄."""
     leak: float
     """Σ γ^t F'_t."""
-    lent: np.ndarray | None = None
-    """(N,) F − F̄, if the log has it."""
-    paid_before: np.ndarray | None = None
-    """Payments of up to 64 rows before the episode, None if it is its environment's first."""
-    rewards_before: np.ndarray | None = None
-    """The bonus of these rows: F − F̄ if the log has it, else F."""
-    paid_after: float | None = None
+    paid_before: np.ndarray
+    """Payments of up to 64 rows before the episode, none if it is its environment's first."""
+    bonus_before: np.ndarray
+    """The bonus of these rows."""
+    paid_after: float | None
     """The payment of the row after it."""
-
-    @property
-    def bonus(self) -> np.ndarray | None:
-        """F − F̄ if the log has it, else F."""
-        return self.rewards if self.lent is None else self.lent
-
-    @property
-    def known_bonus(self) -> np.ndarray:
-        """The bonus of a log that has one."""
-        assert self.bonus is not None
-        return self.bonus
 
 
 @dataclass(frozen=True)
@@ -137,10 +130,10 @@ class Evidence:
     @cached_property
     def mean(self) -> float:
         """The F̄ that was subtracted: the first row of an episode is paid F − F̄, because nothing is owed."""
-        if self.episodes[0].lent is not None or self.episodes[0].rewards is None:
+        if self.episodes[0].centred or not len(self.episodes[0].bonus):
             return 0.0
-        off = np.array([e.known_bonus[0] - e.shaped[0] for e in self.episodes])
-        center, size = float(np.median(off)), np.median([np.abs(e.known_bonus).mean() for e in self.episodes])
+        off = np.array([e.bonus[0] - e.shaped[0] for e in self.episodes])
+        center, size = float(np.median(off)), np.median([np.abs(e.bonus).mean() for e in self.episodes])
         spread = float(np.median(np.abs(off - center)))
         # With a mean, most first rows agree; otherwise something else is wrong with them.
         return center if abs(center) > 1e-3 * size and spread < 0.25 * abs(center) else 0.0
@@ -148,17 +141,17 @@ class Evidence:
     @cached_property
     def matching(self) -> MatchingFit | None:
         """How loans are repaid, as the steps before the last show it; None if no matching fits."""
-        if any(e.bonus is None for e in self.episodes):
+        if not all(len(e.bonus) for e in self.episodes):
             return None
         several = self.episodes[:FITTED_EPISODES]
-        plain = [Span(e.shaped, e.known_bonus) for e in several]
+        plain = [Span(e.shaped, e.bonus) for e in several]
         limit = FIT * bonus_size(plain)
         for fit in (None if self.known is None else measured(self.known, plain), one_delay(plain, self.gamma)):
             if fit is not None and fit.error <= limit:
                 return fit
         # Either nothing is owed at the start of an episode, or the loans of the one before are.
-        within = [Span(e.shaped, e.known_bonus - self.mean, np.zeros(LAGS)) for e in several]
-        across = [Span(e.shaped, e.known_bonus, e.rewards_before) for e in several if e.rewards_before is not None]
+        within = [Span(e.shaped, e.bonus - self.mean, np.zeros(LAGS)) for e in several]
+        across = [Span(e.shaped, e.bonus, e.bonus_before) for e in several if len(e.bonus_before)]
         inner = by_ages(within, self.gamma, centred=True)
         fits = [inner and inner._replace(mean=self.mean), by_ages(across, self.gamma) if across else None]
         best = min((fit for fit in fits if fit is not None), key=lambda fit: fit.error, default=None)
@@ -166,14 +159,12 @@ class Evidence:
 
     def predicted(self, e: LeakyEpisode, across: bool) -> np.ndarray | None:
         """Return what each step is paid if none settles; `across` also repays the loans of the previous episode."""
-        if self.matching is None or e.bonus is None:
+        if self.matching is None:
             return None
-        bonus, before = e.bonus - self.matching.mean, np.empty(0)
-        if across and e.rewards_before is not None:
-            before = e.rewards_before - self.matching.mean
-        together = np.concatenate((before, bonus))
+        before = e.bonus_before if across else NONE
+        together = np.concatenate((before, e.bonus)) - self.matching.mean
         back = np.convolve(together, np.concatenate(([0.0], self.matching.repaid)))[: len(together)]
-        return bonus - back[len(before) :]
+        return (together - back)[len(before) :]
 
 
 FITTED_EPISODES = 60
@@ -231,7 +222,7 @@ def _weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
 
 def _autoreset_row(evidence: Evidence) -> Hypothesis:
     """The first row is the autoreset row of the previous episode, and is paid."""
-    left = [np.inf if e.paid_before is None else e.leak - float(e.shaped[0]) for e in evidence.episodes]
+    left = [e.leak - float(e.shaped[0]) if len(e.paid_before) else np.inf for e in evidence.episodes]
     return Hypothesis(Cause.AUTORESET_ROW, _shares(evidence, left), step=0)
 
 
@@ -241,7 +232,7 @@ def _late_reset(evidence: Evidence) -> Hypothesis:
     def left(e: LeakyEpisode) -> float:
         if e.paid_after is None:
             return np.nan
-        first = 0.0 if e.paid_before is None else float(e.shaped[0])
+        first = float(e.shaped[0]) if len(e.paid_before) else 0.0
         return e.leak - first + float(np.float64(evidence.gamma) ** len(e.shaped)) * e.paid_after
 
     shares = _shares(evidence, [left(e) for e in evidence.episodes])
@@ -315,9 +306,9 @@ def _last_reward_kept(evidence: Evidence) -> Hypothesis:
     """What is missing is the last step's own bonus, centred or not."""
 
     def left(e: LeakyEpisode) -> float:
-        missing, kept = evidence.missing(e), float(e.known_bonus[-1])
+        missing, kept = evidence.missing(e), float(e.bonus[-1])
         # F̄ moves while it is learnt; an episode's first step, where nothing is owed, is paid F − F̄ of its own time.
-        means = (0.0, evidence.mean, float(e.known_bonus[0] - e.shaped[0]) if e.lent is None else 0.0)
+        means = (0.0, evidence.mean, float(e.bonus[0] - e.shaped[0]) if not e.centred else 0.0)
         return min(abs(missing - kept + mean) for mean in means) / max(abs(missing), TINY)
 
     return Hypothesis(Cause.LAST_REWARD_KEPT, np.array([left(e) for e in evidence.episodes]))
@@ -327,7 +318,7 @@ def _never_repaid(evidence: Evidence) -> Hypothesis:
     """Every step is paid its own bonus, up to a constant F̄."""
 
     def left(e: LeakyEpisode) -> float:
-        off = e.shaped - e.known_bonus
+        off = e.shaped - e.bonus
         return float(np.abs(off - np.median(off)).mean() / max(np.abs(e.shaped).mean(), TINY))
 
     shares = np.array([left(e) for e in evidence.episodes])
@@ -345,7 +336,7 @@ def _unpaid_end(evidence: Evidence) -> Hypothesis:
     at_age_one = fit is not None and float(np.abs(fit.repaid[1:]).sum()) < 0.02 * abs(float(fit.repaid[0]))
 
     def left(e: LeakyEpisode) -> float:
-        bonus = e.known_bonus
+        bonus = e.bonus
         wanted = [0.0, float(bonus[-1] - evidence.mean), float(bonus[-1])]
         plain = evidence.predicted(e, across=False)
         if plain is not None and not at_age_one:
@@ -365,7 +356,7 @@ def _never_reset(evidence: Evidence) -> Hypothesis:
 
     def left(e: LeakyEpisode) -> float:
         steady, plain = (evidence.predicted(e, across) for across in (True, False))
-        if steady is None or plain is None or e.rewards_before is None:
+        if steady is None or plain is None or not len(e.bonus_before):
             return np.nan
         weights = np.float64(evidence.gamma) ** np.arange(len(e.shaped))
         stale = weights * (steady - plain)
@@ -380,7 +371,7 @@ def _changed(evidence: Evidence) -> Hypothesis:
 
     Estimated from the differences between neighbouring episodes, because F̄ moves while it is learnt.
     """
-    first = np.array([[e.shaped[0], e.known_bonus[0]] for e in evidence.episodes])
+    first = np.array([[e.shaped[0], e.bonus[0]] for e in evidence.episodes])
     moved = np.diff(first, axis=0)
     squares = float(moved[:, 1] @ moved[:, 1])
     slope = float(moved[:, 0] @ moved[:, 1]) / squares if len(moved) > 1 and squares > 1e-18 else 1.0

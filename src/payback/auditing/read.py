@@ -208,15 +208,16 @@ def _parsed(path: Path, row: int, ours: str, theirs: str, texts: list[str], ids_
     if ours == "environment":
         refuse_long_ids(path, texts)
         return ids_of(texts, ids_are_texts)
-    parse = _flag if ours in FLAGS else float
-    try:
-        return np.array([parse(text) for text in texts])
-    except ValueError:
-        bad = next(k for k, text in enumerate(texts) if not _parses(parse, text))
-        raise ValueError(
-            f"{path}: row {row + bad} has {texts[bad][:40]!r} for {theirs!r}, which is no "
-            f"{'flag' if ours in FLAGS else 'number'}; fix the log, no row is skipped"
-        ) from None
+    parse, values = _flag if ours in FLAGS else float, list[float]()
+    for k, text in enumerate(texts):
+        try:
+            values.append(parse(text))
+        except ValueError:
+            raise ValueError(
+                f"{path}: row {row + k} has {text[:40]!r} for {theirs!r}, which is no "
+                f"{'flag' if ours in FLAGS else 'number'}; fix the log, no row is skipped"
+            ) from None
+    return np.array(values)
 
 
 def ids_of(texts: list[str], as_texts: bool = False) -> np.ndarray:
@@ -239,16 +240,6 @@ def _flag(text: str) -> bool:
     raise ValueError(text)
 
 
-def _parses(parse: Any, text: str) -> bool:
-    try:
-        parse(text)
-    except ValueError:
-        return False
-    return True
-
-
-WHOLE = 1 << 28
-"""Bytes of an array that may be read at once if it cannot be streamed."""
 LONGEST_HEADER = 10_000
 """Bytes of an array's header: what NumPy itself accepts."""
 
@@ -260,13 +251,9 @@ class _Array:
     file: IO[bytes]
     shape: tuple[int, ...]
     dtype: np.dtype
-    whole: np.ndarray | None = None
-    """All of it, if it is stored column by column."""
 
-    def rows(self, first: int, many: int) -> np.ndarray:
-        """Return the next `many` values, which are those from `first` on."""
-        if self.whole is not None:
-            return self.whole[first : first + many]
+    def rows(self, many: int) -> np.ndarray:
+        """Return the next `many` values."""
         data = self.file.read(many * self.dtype.itemsize)
         if len(data) < many * self.dtype.itemsize:
             raise EOFError("the file ends early")
@@ -296,12 +283,12 @@ def _npz_batches(path: Path, arrays: dict[str, _Array]) -> Tables:
     shape = arrays["shaped"].shape
     gamma = None
     if "gamma" in arrays and math.prod(arrays["gamma"].shape) == 1:
-        gamma = arrays.pop("gamma").rows(0, 1)
+        gamma = arrays.pop("gamma").rows(1)
     refuse_shapes(str(path), {ours: (array.shape, array.dtype) for ours, array in arrays.items()}, shape)
     total = math.prod(shape)
     for row in range(0, total, ROWS):
         many = min(ROWS, total - row)
-        table = {ours: array.rows(row, many) for ours, array in arrays.items()}
+        table = {ours: array.rows(many) for ours, array in arrays.items()}
         if len(shape) == 2 and "environment" not in table:
             table["environment"] = np.arange(row, row + many) % shape[1]
         if gamma is not None:
@@ -321,18 +308,11 @@ def _open_array(path: Path, name: str, file: IO[bytes]) -> _Array:
         raise ValueError(
             f"{path}: {name!r} holds texts of up to {dtype.itemsize // 4:,} characters, more than {LONGEST_ID}"
         )
-    whole = None
     if by_columns and len(shape) > 1:
-        size = math.prod(shape) * dtype.itemsize
-        if size > WHOLE:
-            raise ValueError(
-                f"{path}: {name!r} is stored column by column and too large to be turned in memory; save "
-                "np.ascontiguousarray of it"
-            )
-        whole = np.frombuffer(file.read(size), dtype=dtype).reshape(shape, order="F").reshape(-1)
+        raise ValueError(f"{path}: {name!r} is stored column by column; save np.ascontiguousarray of it")
     while len(shape) > 2 and shape[-1] == 1:
         shape = shape[:-1]
-    return _Array(file, shape, dtype, whole)
+    return _Array(file, shape, dtype)
 
 
 def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:

@@ -82,7 +82,7 @@ def _repaid_across(episodes: list[LeakyEpisode], lag: int) -> bool | None:
     x: list[float] = []
     y: list[float] = []
     for e in episodes:
-        if e.paid_before is not None and len(e.paid_before) >= lag:
+        if len(e.paid_before) >= lag:
             # The last row of the episode before is left out, because it may be a settlement.
             several = range(min(lag - 1, len(e.shaped) - 1))
             x += [float(e.paid_before[t - lag]) for t in several]
