@@ -67,5 +67,5 @@ def test_what_fits_nothing_is_called_unknown() -> None:
     assert found.causes.total() == 20
 
 
-def test_every_cause_has_a_sentence() -> None:
-    assert all(cause.sentence for cause in Cause)
+def test_every_cause_has_an_explanation() -> None:
+    assert all(cause.explanation for cause in Cause)

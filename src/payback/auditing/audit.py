@@ -13,7 +13,7 @@ import numpy as np
 
 from payback.auditing.diagnose import NOISE, Diagnosis, diagnose_log
 from payback.auditing.hypotheses import Cause
-from payback.auditing.infer import estimate_gamma, interleaved_environments, resolution_of
+from payback.auditing.infer import estimate_gamma, refuse_interleaved, resolution_of
 from payback.auditing.read import Columns, open_log
 from payback.auditing.rows import Log, Table, open_batches, printable, refuse_shapes, run_starts
 from payback.auditing.scan import LEAKS, UNJUDGED, EpisodeTable, Scan
@@ -65,7 +65,7 @@ class Leak:
     """The same relative to Σ γ^t |F'_t|."""
     cause: Cause
     detail: str
-    """The cause's sentence, with the numbers of this log."""
+    """The cause's explanation, with the numbers of this log."""
     first: int = 0
     """Index of the episode's first row among its environment's valid rows."""
 
@@ -135,24 +135,18 @@ class Audit:
         """Return one line per cause: how many leaking episodes have it, and what it means."""
         details = {leak.cause: leak.detail for leak in reversed(self.leaks)}
         return [
-            f"{count:,} × {cause.value}: {details.get(cause, cause.sentence)}"
+            f"{count:,} × {cause.value}: {details.get(cause, cause.explanation)}"
             for cause, count in self.causes.most_common()
         ]
 
     def table(self) -> list[tuple[str, ...]]:
         """Return the worst leaks as rows of text, below a header."""
-        return [HEADER] + [
-            (
-                printable(leak.environment),
-                str(leak.episode) if leak.episode >= 0 else "–",
-                str(leak.step),
-                str(leak.length),
-                f"{leak.amount:.4g}",
-                f"{leak.relative:.2%}",
-                leak.cause.value,
-            )
-            for leak in self.leaks
-        ]
+        rows: list[tuple[str, ...]] = [HEADER]
+        for leak in self.leaks:
+            episode = str(leak.episode) if leak.episode >= 0 else "–"
+            numbers = (str(leak.step), str(leak.length), f"{leak.amount:.4g}", f"{leak.relative:.2%}")
+            rows.append((printable(leak.environment), episode, *numbers, leak.cause.value))
+        return rows
 
 
 def audit(
@@ -241,7 +235,7 @@ def audit_log(log: Log, options: AuditOptions) -> Audit:
     result.notes = notes
     if result.broken:
         if (table.verdict == LEAKS).mean() >= 0.5:
-            _refuse_interleaved(log, interleaved_environments(head, scan.gamma, options.tolerance))
+            refuse_interleaved(log.name, head, scan.gamma, options.tolerance)
         _name_causes(result, log, scan, options.worst)
     if scan.invalid_rows_paid:
         numbers = f"{scan.invalid_rows_paid:,} rows, the first is row {scan.first_invalid} of the log"
@@ -250,14 +244,6 @@ def audit_log(log: Log, options: AuditOptions) -> Audit:
         result.causes = Counter({why.cause: scan.invalid_rows_paid}) + result.causes
         result.leaks.insert(0, Leak("–", -1, scan.first_invalid, 1, 0.0, 0.0, why.cause, why.detail))
     return result
-
-
-def _refuse_interleaved(log: Log, environments: int | None) -> None:
-    if environments is not None:
-        raise ValueError(
-            f"{log.name}: the rows are those of {environments} environments in turn, because every {environments}th "
-            "row together sums to zero, but no column says which; add one, or name it with --environment"
-        )
 
 
 def _name_causes(result: Audit, log: Log, scan: Scan, worst: int) -> None:

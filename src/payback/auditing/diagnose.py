@@ -51,14 +51,14 @@ class Diagnosis(NamedTuple):
 
     cause: Cause
     detail: str
-    """The cause's sentence, with the numbers of this log."""
+    """The cause's explanation, with the numbers of this log."""
     step: int | None = None
     """The step to look at; None for the last."""
 
     @classmethod
     def of(cls, cause: Cause, numbers: str = "", step: int | None = None) -> Diagnosis:
-        """Return a diagnosis whose detail is the cause's sentence and, in parentheses, the numbers."""
-        return cls(cause, f"{cause.sentence} ({numbers})" if numbers else cause.sentence, step)
+        """Return a diagnosis whose detail is the cause's explanation and, in parentheses, the numbers."""
+        return cls(cause, f"{cause.explanation} ({numbers})" if numbers else cause.explanation, step)
 
 
 class Excerpt(NamedTuple):

@@ -33,7 +33,7 @@ class Cause(Enum):
 
     >>> Cause.WRONG_GAMMA.value
     'wrong γ'
-    >>> Cause.NEVER_REPAID.sentence
+    >>> Cause.NEVER_REPAID.explanation
     'the bonus is paid as it is and nothing is repaid: is the shaping applied at all?'
     """
 
@@ -54,12 +54,12 @@ class Cause(Enum):
     UNKNOWN = "unknown"
 
     @property
-    def sentence(self) -> str:
+    def explanation(self) -> str:
         """What happened, and what to look at."""
-        return _SENTENCES[self]
+        return _EXPLANATIONS[self]
 
 
-_SENTENCES = {
+_EXPLANATIONS = {
     Cause.NEVER_REPAID: "the bonus is paid as it is and nothing is repaid: is the shaping applied at all?",
     Cause.WRONG_GAMMA: "the episodes cancel at another γ: give the matching and the learner the same one",
     Cause.CLIPPED: "payments are cut off at a bound: clip the bonus before matching, never after",

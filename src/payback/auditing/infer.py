@@ -129,10 +129,10 @@ MOST_ENVIRONMENTS, INTERLEAVED_ROWS, INTERLEAVED_EPISODES = 128, 50_000, 8
 """Environments that are tried, rows that are looked at, and episodes of each supposed environment."""
 
 
-def interleaved_environments(head: Batch, gamma: float, tolerance: float) -> int | None:
-    """Return B if every B-th row belongs to one environment although no column says so: then most episodes cancel."""
+def refuse_interleaved(log: str, head: Batch, gamma: float, tolerance: float) -> None:
+    """Raise if every B-th row belongs to one environment although no column says so: then most episodes cancel."""
     if len(np.unique(head.ids)) > 1 or head.ends.sum() < 4:
-        return None
+        return
     paid, ends = head.shaped[:INTERLEAVED_ROWS].astype(np.float64), head.ends[:INTERLEAVED_ROWS]
     for B in range(2, min(MOST_ENVIRONMENTS, len(paid) // 4) + 1):
         cancel: list[bool] = []
@@ -141,8 +141,10 @@ def interleaved_environments(head: Batch, gamma: float, tolerance: float) -> int
             if len(cancel) >= 4 and np.mean(cancel) < 0.9:
                 break
         if len(cancel) >= 4 and np.mean(cancel) >= 0.9:
-            return B
-    return None
+            raise ValueError(
+                f"{log}: the rows are those of {B} environments in turn, because every {B}th row together sums to "
+                "zero, but no column says which; add one, or name it with --environment"
+            )
 
 
 def _cancel(paid: np.ndarray, ends: np.ndarray, gamma: float, tolerance: float) -> list[bool]:
