@@ -166,7 +166,10 @@ def _run(source: Path, files: list[str]) -> None:
     options += ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"]
     result = 99  # where pytest itself fails, which kills no mutant
     try:
-        result = int(pytest.main([*options, *files]))
+        for file in files:  # one by one, because collecting all of them takes longer than the first one's tests
+            result = int(pytest.main([*options, file]))
+            if result != 0:
+                break
     finally:
         os._exit(result)
 

@@ -134,7 +134,7 @@ def test_a_horizon_is_the_same_in_a_narrower_dtype(tmp_path: Path):
 
 def test_reading_a_debt_that_is_not_there():
     for use in (lambda: payback.owed(payback.scale(2), ()), lambda: payback.drop(payback.scale(2), (), NO)):
-        with refuses(TypeError, "scale(2) owes nothing, because there is no match in it"):
+        with refuses(TypeError, "scale(2) has no debt, because it contains no match"):
             use()
 
 

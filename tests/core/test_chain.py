@@ -34,7 +34,7 @@ def test_only_a_constant_may_follow_a_match(name: str, after: str):
 
 
 def test_one_match_is_enough():
-    sentence = "transforms 0 and 2 are both matches; what is repaid must not be repaid again: keep one"
+    sentence = "transforms 0 and 2 are both matches; a second one would repay again what is already repaid: keep one"
     with refuses(ValueError, sentence):
         payback.chain(MATCHES["match_at_end"], payback.scale(1), MATCHES["match_after"])
     with refuses(ValueError, "both matches"):

@@ -1,7 +1,6 @@
 """What the core needs of an array library: its namespace, its dtypes, and whether values can be read.
 
-Every function has a fast path for NumPy, the library in which people step through single transitions and a microsecond
-counts.
+Every function has a fast path for NumPy, in which people step through single transitions and a microsecond counts.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ Array = Any
 """A NumPy, Torch or JAX array."""
 
 FEW = 32
-"""Up to this size `sum(list)` is faster than `np.add.reduce`, because NumPy's reductions fall out of the processor's
-cache between two steps of a learner and then take ten times as long as a benchmark of them alone shows."""
+"""Up to this size `sum(list)` is faster than `np.add.reduce`, whose code falls out of the processor's cache between two
+steps of a learner and then takes ten times as long as in a benchmark."""
 
 
 def fields_of(state: Any) -> tuple[str, ...]:
@@ -42,13 +41,13 @@ def is_dict(state: Any) -> bool:
 
 
 def namespace(*arrays: Array) -> Any:
-    """Return the array-API namespace of the arrays; refuse arrays of several libraries."""
+    """Return the array-API namespace of the arrays; raise if they belong to several libraries."""
     for x in arrays:
         if type(x) is not np.ndarray:
             break
     else:
         return np
-    # NumPy arrays are constants to JAX: its functions take them as they are.
+    # JAX takes NumPy arrays as constants.
     others = [x for x in arrays if not isinstance(x, (np.ndarray, np.generic))]
     if others and all(array_api_compat.is_jax_array(x) for x in others):
         return array_api_compat.array_namespace(*others)
@@ -66,7 +65,7 @@ def namespace(*arrays: Array) -> Any:
 
 
 def float_dtype(xp: Any, x: Array) -> Any:
-    """Return the dtype in which `x` is shaped: its own, or the library's default where it holds integers."""
+    """Return the dtype in which `x` is shaped: its own, or the library's default for integers."""
     if xp is np:
         return x.dtype if x.dtype.kind == "f" else np.dtype(np.float64)
     if xp.isdtype(x.dtype, "real floating"):
@@ -82,7 +81,7 @@ def wide_dtype(xp: Any) -> Any:
 
 
 def running_zero(example: Array, dtype: Any) -> Array:
-    """Return a 0 for sums that outlive episodes, in the library and on the device of `example`."""
+    """Return a 0 for running sums, in the library and on the device of `example`."""
     xp = namespace(example)
     # JAX puts new arrays where they are used; Torch needs the device.
     place: dict[str, Any] = {"device": example.device} if array_api_compat.is_torch_array(example) else {}
@@ -142,7 +141,7 @@ def any_of(flags: np.ndarray) -> bool:
 
 
 def size_of(x: np.ndarray) -> float:
-    """Return √Σx², or max |x| of many: no number in `x` is larger, and it is NaN or ∞ where one of them is.
+    """Return √Σx², or max |x| of many numbers: a bound on all of them, NaN or ∞ if one of them is.
 
     >>> size_of(np.array([3.0, -4.0])), size_of(np.array([1e308, np.nan]))
     (5.0, nan)
@@ -161,7 +160,7 @@ def all_finite(x: np.ndarray) -> bool:
     if x.ndim == 1 and x.size <= FEW and math.isfinite(sum(x.tolist())):
         return True  # a finite sum has finite terms; a sum that is not finite may have overflowed, so look at each
     if x.ndim > 1 and x.dtype.char in "fd" and x.flags.c_contiguous:
-        # Σx² of a block, for the same reason, because it needs no block of booleans.
+        # Σx² of a block, for the same reason and without a block of booleans.
         flat = x.reshape(-1)
         with np.errstate(over="ignore", invalid="ignore"):
             if math.isfinite(np.dot(flat, flat)):

@@ -6,7 +6,7 @@ import numpy as np
 
 
 class InvarianceError(ValueError):
-    """A matching, or shaped rewards, would change the optimal policy. The message shows where.
+    """A matching or shaped rewards would change the optimal policy; the message shows where.
 
     >>> import payback
     >>> try:
@@ -32,11 +32,11 @@ class InvarianceError(ValueError):
         self.rewards = rewards
         """The smallest counter-example found: (N,) rewards of one episode, or (T, B) of a stream."""
         self.step = step
-        """The step where the violation shows."""
+        """The step of the violation."""
         self.paid = paid
-        """The reward that was paid there."""
+        """The reward paid at that step."""
         self.owed = owed
-        """The reward that should have been paid there."""
+        """The reward that should have been paid."""
 
 
 class InterestWarning(UserWarning):
@@ -52,7 +52,7 @@ class InterestWarning(UserWarning):
 
 
 class ShapingWarning(UserWarning):
-    """Something in an environment or a training loop puts the guarantee at risk; the message says what to do.
+    """An environment or a training loop puts the guarantee at risk; the message says what to do.
 
     >>> import payback
     >>> issubclass(payback.ShapingWarning, UserWarning)

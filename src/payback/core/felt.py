@@ -21,9 +21,9 @@ from payback.core.validate import read_count, read_gamma, read_share
 NEGLIGIBLE = 1e-16
 """A repayment whose weight λᵏ in the advantage is below this changes no digit of η."""
 MOST_STEPS = 100_000
-"""The most steps for which a user-defined match is fed one loan to find its effective share."""
+"""The most steps of a user-defined match to find its effective share."""
 INTEREST_STEPS = 10_000
-"""The most steps for which a user-defined match is fed one loan to find its interest."""
+"""The most steps of a user-defined match to find its interest."""
 
 
 def felt_share(
@@ -46,10 +46,9 @@ def felt_share(
     Without it, the episode lasts until the bonus is repaid.
 
     The η of a chain is that of its match: a constant after it scales bonus and repayment alike, and what stands before
-    it (`center`, `clip`) only sets the size of the bonus. Under `center` the bonus is F − F̄; η ignores that one reward
-    moves the later F̄ by 1/count of itself. A user-defined match is fed one bonus of 1, in NumPy, at an episode's first
-    step. No event is flagged: `match_when` with an event every W steps has the η of `match_evenly` with that window. A
-    transform that repays nothing has η = 1.
+    it (`center`, `clip`) only sets the size of the bonus. η ignores that one reward moves the later F̄ by 1/count of
+    itself. A user-defined match is stepped in NumPy with one bonus of 1. No event is flagged: `match_when` with an
+    event every W steps has the η of `match_evenly` with that window. A transform that repays nothing has η = 1.
 
     >>> import payback
     >>> round(felt_share(payback.grm(0.995, delay=30), 0.95), 2)
@@ -80,8 +79,8 @@ def interest(transform: RewardTransform) -> float:
     """Return the largest γ⁻ᴷ, the factor by which a repayment exceeds its bonus; infinity without a bound.
 
     K is the last age at which the match repays while the episode goes on: D for `match_after`, W for `match_evenly`.
-    `match_at_end`, `match_when` and `match_geometric` have no bound unless γ = 1. A user-defined match is fed one
-    bonus; it has no bound if it has not repaid all of it after 10,000 steps, or repays in ever smaller shares.
+    `match_at_end`, `match_when` and `match_geometric` have no bound unless γ = 1. A user-defined match has none if it
+    has not repaid one bonus after 10,000 steps, or repays in ever smaller shares.
 
     >>> import payback
     >>> round(interest(payback.grm(0.995, delay=100)), 2), interest(payback.pbim(0.995))
@@ -89,7 +88,7 @@ def interest(transform: RewardTransform) -> float:
     """
     match = _match_in(transform)
     if match is None:
-        raise TypeError(f"{transform!r} repays nothing, so it has no interest: end the chain with a match")
+        raise TypeError(f"{transform!r} repays nothing, so it has no interest; end the chain with a match")
     if match.gamma == 1:
         return 1.0
     last = _last_age(match)
@@ -141,13 +140,13 @@ def _smallest_delay(lam: float, felt: float) -> int:
 
 
 def _interest_at(gamma: float, age: int) -> float:
-    """γ^(−age), infinity where a float cannot hold it."""
+    """γ^(−age), infinity if it overflows."""
     exponent = -age * math.log(gamma)
     return math.exp(exponent) if exponent < 709 else math.inf
 
 
 def _match_in(transform: RewardTransform) -> Match | None:
-    """Return the match of a transform: itself, or the member of a chain; None where nothing is repaid."""
+    """Return the match of a transform: itself, or the member of a chain; None without one."""
     if not isinstance(transform, RewardTransform):
         raise TypeError(f"{transform!r} is not a transform such as payback.grm(0.99, delay=10)")
     if not isinstance(transform, Match):
@@ -164,7 +163,7 @@ def _weights(lam: float, ages: int, rollout: int | None) -> np.ndarray:
 def _in_episodes(shares: np.ndarray, length: int) -> np.ndarray:
     """Return the shares repaid at each age in episodes of `length` steps, on average over the loan's step.
 
-    A loan made a steps before the last has m_k at ages k < a and all that is left at age a; each a < length is equally
+    A loan made a steps before the last repays m_k at ages k < a and the rest at age a. Each a < length is equally
     likely, so length − 1 − k of them leave m_k as it is, and one settles.
     """
     age = np.arange(len(shares))
@@ -193,7 +192,7 @@ def _first(schedule: Schedule, ages: int) -> np.ndarray:
 
 
 def _schedule(match: Match, ages: int) -> Schedule:
-    """Return a match's schedule; a user-defined one is fed one bonus of 1 and stepped over `ages` steps."""
+    """Return a match's schedule; a user-defined one is stepped over `ages` steps with one bonus of 1."""
     own = match._schedule()
     if own is not None:
         return own
@@ -214,7 +213,7 @@ def _schedule(match: Match, ages: int) -> Schedule:
 
 
 def _last_age(match: Match) -> int | None:
-    """Return the last age at which a loan is repaid while the episode goes on; None where there is none."""
+    """Return the last age at which a loan is repaid while the episode goes on; None without one."""
     ages = min(INTEREST_STEPS, math.floor(150 * math.log(10) / -math.log(match.gamma)))
     shares, fade = _schedule(match, ages)
     own = match._schedule() is not None

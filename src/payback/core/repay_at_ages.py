@@ -1,13 +1,14 @@
-"""Loans repaid at fixed ages: the mechanism behind `match_after`, `match_evenly` and `match_from_ages`.
+"""Repay loans at fixed ages: the mechanism behind `match_after`, `match_evenly` and `match_from_ages`.
 
-`shares[k−1]` is the part of a loan that is repaid at age k = 1 … W, adding up to 1. With L_k the loan of age k at
-step t,
+`shares[k−1]` is the share of a loan that is repaid at age k = 1 … W; the shares add up to 1. With L_k the loan of age k
+at step t,
 
     F′_t = F_t − Σ_{k=1}^{W} γ⁻ᵏ shares[k−1] L_k                          t < N−1
     F′_{N−1} = −Σ_{k=1}^{W} γ⁻ᵏ (shares[k−1] + … + shares[W−1]) L_k                               (drawer)
 
-Without shares (W = 0) each loan is repaid at once (trivial_m), so nothing is paid. `_step` works in every array
-library; the block forms below do the same for a (T, B) block at once, and tests compare them with stepping.
+Without shares (W = 0) each loan is repaid at once (trivial_m), so nothing is paid. The state holds the loans of the
+whole window, because the rounding error of the recursion debt ← debt/γ + F − due grows as γ⁻ᵗ. `_step` works in every
+array library; the block forms do the same for a (T, B) block, and tests compare them with stepping.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from payback.core.transform import Match, Schedule
 from payback.core.validate import OWN, ExpectedShape, read_state, read_terms, refuse_too_many
 
 UNROLL = 32
-"""The longest window that is unrolled in JAX; longer ones are counted down or scanned."""
+"""The longest window that JAX unrolls; longer ones are counted down or scanned."""
 PER_LOAN = 8
-"""Visiting one loan that an end settles costs about as much as this many rewards row by row."""
+"""Visiting one loan that an end settles costs about as much as passing this many rewards row by row."""
 
 
 class AgesState(NamedTuple):
@@ -44,18 +45,18 @@ class AgesState(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class RepayAtAges(Match):
-    """Repay the share `_shares[k−1]` of each loan at age k, and all that is left at the last step."""
+    """Repay the share `_shares[k−1]` of each loan at age k, and the rest at the last step."""
 
     gamma: float
     falls_due_alone = True
 
     def __post_init__(self) -> None:
-        """Compute the weights now, so that more ages than there is memory for are refused here."""
+        """Compute the weights now, so that too many ages raise here."""
         _ = self._due_and_rest
 
     @property
     def _shares(self) -> np.ndarray:
-        """The shares (W,) that are repaid at the ages 1 … W, adding up to 1."""
+        """The shares (W,) to repay at the ages 1 … W."""
         raise NotImplementedError
 
     @cached_property
@@ -71,7 +72,7 @@ class RepayAtAges(Match):
     def _due_and_rest(self) -> np.ndarray:
         shares = self._shares
         if not len(shares):
-            return np.zeros((2, 1))  # for a row of no loans, because Orbax cannot save an array without numbers
+            return np.zeros((2, 1))  # for one row without loans, because Orbax cannot save an empty array
         with np.errstate(over="ignore", invalid="ignore"):
             return np.stack((self._interest * shares, self._interest * np.cumsum(shares[::-1])[::-1]))
 
@@ -84,7 +85,7 @@ class RepayAtAges(Match):
         return self._due_and_rest[1]
 
     def init(self, example: Any, /) -> AgesState:
-        """Begin without loans; refuse a dtype that the interest overflows."""
+        """Begin without loans; raise if the interest overflows the dtype."""
         xp, W = namespace(example), len(self._interest)
         dtype = float_dtype(xp, example)
         largest = float(xp.finfo(dtype).max)
@@ -168,17 +169,14 @@ def _weigh(xp: Any, weights: np.ndarray, loans: Array) -> Array:
 def _numpy_block(
     due_of: np.ndarray, rest_of: np.ndarray, loans: np.ndarray, rewards: np.ndarray, dones: np.ndarray, at_one_age: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Repay each loan in shares over W = len(loans) steps, or in one sum at that age, the rest at its episode's end.
-
-    Returns the loans left, newest first, and the shaped rewards.
-    """
+    """Repay over W = len(loans) steps as the step does; return the loans left, newest first, and the shaped rewards."""
     W, T = len(loans), len(rewards)
-    # Row t + W is step t, so that the loans carried in need no case of their own.
+    # Row t + W is step t; the rows before hold the loans of the state.
     rewards = np.ascontiguousarray(rewards)
     lent = np.ascontiguousarray(np.concatenate((loans[::-1], rewards)))
     ends = np.flatnonzero(dones)
     if at_one_age:
-        # Few ends are settled loan by loan; for many, going through all rows is cheaper, because its cost is fixed.
+        # Few ends are settled loan by loan; for many, a pass over all rows is cheaper, because its cost is fixed.
         settle = _settle_by_loan if ends.size * W * PER_LOAN < rewards.size else _settle_by_row
         settlement = settle(rest_of, lent, ends)
         shaped = np.multiply(lent[:T], -float(due_of[-1]))  # a NumPy scalar would widen float32
@@ -199,12 +197,12 @@ def _numpy_block(
 
 
 def _settle_by_loan(rest: np.ndarray, lent: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Return Σ_{k=1}^{D} rest[k−1] L_k at each end, over its own episode's loans, and strike those out of `lent`."""
+    """Return Σ_{k=1}^{D} rest[k−1] L_k at each end over its own episode's loans, and delete those from `lent`."""
     D, B = len(rest), lent.shape[1]
     outstanding = np.minimum(_steps_before_end(ends, B), D)
     order = np.argsort(-outstanding, kind="stable")
     at, flat = ends[order] + D * B, lent.reshape(-1)
-    # With the longest first, those that still have a loan of age k are the first `many[k]`.
+    # Longest first, so those that still have a loan of age k are the first `many[k]`.
     many = np.searchsorted(-outstanding[order], -np.arange(D + 1), side="right")
     total = np.zeros(ends.size)
     flat[at] = 0
@@ -218,11 +216,11 @@ def _settle_by_loan(rest: np.ndarray, lent: np.ndarray, ends: np.ndarray) -> np.
 
 
 def _settle_by_row(rest: np.ndarray, lent: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Return and strike out the same as `_settle_by_loan`, where every loan is repaid at age D = len(rest)."""
+    """Do the same as `_settle_by_loan` if every loan is repaid at age D = len(rest)."""
     D, B = len(rest), lent.shape[1]
     last = ends + D * B
     first = last - np.minimum(_steps_before_end(ends, B), D) * B
-    # A sum starts with the first loan that its end will find unpaid: what was added up before is dropped.
+    # A sum starts with the first loan that its end finds unpaid, so drop what was added before.
     dropped = np.sort(first[first >= B] - B)
     _, settlement = accumulate(float(rest[0]), np.zeros(lent.shape[1:]), lent, last, dropped, np.zeros(dropped.size))
     struck = np.zeros((len(lent) + 1, B), dtype=np.int8)
@@ -235,10 +233,9 @@ def _settle_by_row(rest: np.ndarray, lent: np.ndarray, ends: np.ndarray) -> np.n
 
 
 def _steps_before_end(ends: np.ndarray, B: int) -> np.ndarray:
-    """Return, for each end, the steps of its episode before it; what began before the block counts as long."""
+    """Return the steps of each end's episode before it; an episode from before the block counts as infinitely long."""
     rows, columns = np.divmod(ends, B)
-    # Row by row as they come, a stable sort by column keeps each column's ends in time; on small integers it is a
-    # radix sort.
+    # A stable sort by column keeps each column's ends in time; on small integers it is a radix sort.
     order = np.argsort(columns.astype(np.uint16 if B <= 2**16 else np.int64), kind="stable")
     row, column = rows[order], columns[order]
     before = np.full(ends.size, np.iinfo(np.int64).max)
@@ -251,9 +248,9 @@ def _steps_before_end(ends: np.ndarray, B: int) -> np.ndarray:
 
 # ------------------------------------------------------------------ whole blocks in JAX
 
-# Stepping a shift register under `lax.scan` copies the window at every step. A short window is better unrolled: each
-# age is one shifted view of the block, and XLA fuses all of them into a single pass. A long delay is counted down: each
-# loan is valued at the end that will settle it, which costs the same for every delay.
+# Stepping under `lax.scan` would copy the window at every step. A short window is unrolled: each age is a shifted view
+# of the block, and XLA fuses them into one pass. A long delay is counted down: each loan is valued at the end that
+# settles it, which costs the same for every delay.
 
 
 def _unrolled_block(
@@ -276,7 +273,7 @@ def _unrolled_block(
 
 
 def _countdown_block(xp: Any, gamma: float, loans: Array, rewards: Array, dones: Array) -> tuple[Array, Array]:
-    """Repay each loan in one sum at age D = len(loans), or at its episode's end, at a cost that is flat in D."""
+    """Repay each loan at age D = len(loans), or at its episode's end."""
     from jax import lax
 
     D, T, log_interest = loans.shape[0], rewards.shape[0], -math.log(gamma)
@@ -294,7 +291,7 @@ def _countdown_block(xp: Any, gamma: float, loans: Array, rewards: Array, dones:
 
 
 def _steps_since_end(xp: Any, dones: Array, most: int) -> Array:
-    """Return (T+1, B): the steps of each row's episode before it, `most` if it began before the block."""
+    """Return (T+1, B): the steps of each row's episode before it, at most `most`."""
     from jax import lax
 
     start = _everywhere(xp, dones, xp.int32(most))
@@ -303,11 +300,11 @@ def _steps_since_end(xp: Any, dones: Array, most: int) -> Array:
 
 
 def _everywhere(xp: Any, dones: Array, value: Any) -> Array:
-    """Return (B,) of one value, made from `dones`: `jax.shard_map` then lets it vary over devices in a scan."""
+    """Return (B,) of one value, made from `dones` so that `jax.shard_map` lets a scan vary it over devices."""
     return xp.where(dones[0], value, value)
 
 
-# The bodies of the scans are kept, because outside `jit` a scan with a new function is compiled anew at every call.
+# The bodies of the scans are cached, because outside `jit` JAX compiles a scan with a new function at every call.
 
 
 @lru_cache(maxsize=64)

@@ -1,8 +1,8 @@
 """Loans repaid all at once: the mechanism behind `match_at_end` and `match_when`.
 
-The debt Σ_i γ^(i−t) F_i grows as γ⁻ᵗ. It is kept as S = Σ_i γ^i F_i, valued at the step of the first loan, and
-multiplied by γ⁻ᵗ only when it is due: the interest is then one exponential, where repeated division by a rounded γ
-would drift by t roundings. While nothing is owed the age is 0.
+The debt Σ_i γ^(i−t) F_i grows as γ⁻ᵗ. The state holds S = Σ_i γ^i F_i, valued at the first loan's step, and multiplies
+it by γ⁻ᵗ only when it is due, because dividing by a rounded γ at every step would drift by t roundings. Without a debt
+the age is 0.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class AtEndState(NamedTuple):
     """The loans of each episode, in one sum."""
 
     lent: Array
-    """(B,) Σ_i γ^i F_i, i counted from the step that the loans are valued at."""
+    """(B,) Σ_i γ^i F_i, with i counted from the step of the first loan."""
     age: Array
     """(B,) int32, steps since then."""
     terms: Array
@@ -37,18 +37,15 @@ class AtEndState(NamedTuple):
     constants = ("terms",)
 
 
-class WhenState(NamedTuple):
-    """The loans of each episode since its last event, in one sum; fields as in `AtEndState`."""
+class WhenState(AtEndState):
+    """The loans of each episode since its last event, in one sum."""
 
-    lent: Array
-    age: Array
-    terms: Array
-    constants = ("terms",)
+    __slots__ = ()
 
 
 @dataclass(frozen=True, repr=False)
 class RepayAtOnce(Match):
-    """Repay all earlier loans at the episode's last step and, with `WhenState`, at flagged steps before it."""
+    """Repay all earlier loans at the last step and, with `WhenState`, at flagged steps before it."""
 
     gamma: float
     _kind: ClassVar[type[AtEndState] | type[WhenState]] = AtEndState
@@ -62,7 +59,7 @@ class RepayAtOnce(Match):
         return -math.log(self.gamma)
 
     def init(self, example: Any, /) -> AtEndState | WhenState:
-        """Begin without a debt; warn where the interest of a long episode would overflow."""
+        """Begin without a debt; warn if the interest of a long episode would overflow."""
         xp = namespace(example)
         lent = xp.zeros_like(example, dtype=float_dtype(xp, example))
         limit = _longest(xp, lent, self.gamma)
@@ -86,7 +83,7 @@ class RepayAtOnce(Match):
     ) -> tuple[Any, Array]:
         lent, age = state.lent, xp.where(state.lent == 0, 0, state.age)
         interest = _interest(xp, self._log_interest, lent, age)
-        # A copy, because the caller may change the shaped rewards in place, which must not change its own rewards.
+        # A copy: if the caller changes the shaped rewards in place, its own rewards stay as they are.
         due, shaped = _multiply(xp, lent, interest), reward * 1
         if self._kind is WhenState and settle is not None:
             shaped = reward - xp.where(settle, due, 0.0)
@@ -137,7 +134,7 @@ def _repay_block(
     settled = np.flatnonzero(dones if settle is None else dones | settle)
     shaped = rewards.copy(order="C")
     flat, over = shaped.reshape(-1), dones.reshape(-1)[settled]
-    # After a repayment only an event's own reward is owed; an episode's last one is lent and repaid at once.
+    # After an event its own reward is owed; an episode's last reward is repaid at once.
     flat[settled[over]] = 0
     fresh = flat[settled].astype(np.float64) / gamma
     debt, due = accumulate(1 / gamma, debt, rewards, settled, settled, fresh)
@@ -147,7 +144,7 @@ def _repay_block(
 
 
 def _interest(xp: Any, log_interest: float, lent: Array, age: Array) -> Array:
-    """γ^(−age), 1 where nothing is owed; infinite where the dtype cannot hold it."""
+    """γ^(−age), 1 without a debt, infinite if it overflows the dtype."""
     age = xp.where(lent == 0, 0, age)
     if xp is np:
         with np.errstate(over="ignore"):

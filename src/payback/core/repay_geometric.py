@@ -1,4 +1,4 @@
-"""Loans of which a fixed share is repaid at each step: the mechanism behind `match_geometric`."""
+"""Repay a fixed share of the debt at each step: the mechanism behind `match_geometric`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from payback.core.validate import ExpectedShape, read_state, read_terms
 
 
 class GeometricState(NamedTuple):
-    """What each environment owes."""
+    """The debt of each environment."""
 
     debt: Array
     """(B,), valued at the next step."""
@@ -32,7 +32,7 @@ class RepayGeometric(Match):
     rate: float
 
     def __post_init__(self) -> None:
-        """Debts that grow faster than they are discounted never fall due."""
+        """A debt that grows faster than its discount never falls due."""
         self._set(falls_due_alone=self.rate < self.gamma)
 
     @cached_property
@@ -89,7 +89,7 @@ def _repay_block(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Repay the share 1 − rate of the debt at each step, the rest at the episode's end, over a (T, B) block."""
     share, fade, rewards = 1 - rate, rate / gamma, np.ascontiguousarray(rewards)
-    # What is due is carried instead of what is owed: one pass less a row.
+    # Carry the due part instead of the debt, which saves one pass a row.
     due = debt * share
     lent = rewards * (share / gamma)
     shaped = np.empty_like(rewards)
@@ -100,7 +100,7 @@ def _repay_block(
         np.subtract(rewards[t], due, out=shaped[t])
         ended = columns[starts[t] : starts[t + 1]]
         if ended.size:
-            # Not read off `shaped`, because a large last reward takes the digits of what is due.
+            # Not from `shaped`, in which a large last reward swallows the digits of a small repayment.
             settlement[starts[t] : starts[t + 1]] = due[ended]
         due *= fade
         due += lent[t]

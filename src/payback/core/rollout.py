@@ -14,7 +14,7 @@ from payback.core.transform import RewardTransform, State
 from payback.core.validate import read_arrays, refuse_not_finite, refuse_overflow
 
 CHUNK = 64
-"""Rows that are cast to float64 at a time: few enough to stay in the cache."""
+"""Rows cast to float64 at a time, few enough to stay in the cache."""
 HOST = ("cpu",)
 """Torch's devices whose memory NumPy shares."""
 Read = tuple[Array, Array, Array | None, Array | None]
@@ -33,9 +33,9 @@ def shape_rollout(
 
         for t in range(T):  state, shaped[t] = update(state, rewards[t], dones[t], valid[t], settle[t])
 
-    Episodes may end anywhere; the returned state goes into the next rollout. All arrays are (T, B), or (T,) for one
-    environment whose state was made for (), as under `jax.vmap`. No block is stepped through in Python: NumPy and Torch
-    have fast forms on every device, JAX blocks are scanned or fused, with `jit` or without.
+    Episodes may end anywhere; pass the returned state to the next rollout. All arrays are (T, B), or (T,) for one
+    environment whose state was made for (), as under `jax.vmap`. NumPy and Torch have fast forms on every device, JAX
+    scans or fuses blocks, with `jit` or without.
 
     >>> import numpy as np, payback
     >>> shaping = payback.grm(0.5, delay=1, center=False)
@@ -52,7 +52,7 @@ def shape_rollout(
 
 def _shape(xp: Any, transform: RewardTransform, state: State, block: Read) -> tuple[State, Array]:
     if transform._parts:
-        # Each part sees only what came before, so part after part is the same as step after step.
+        # Each part sees only earlier rewards, so part after part equals step after step.
         states: list[State] = []
         rewards, dones, valid, settle = block
         for part, part_state in zip(transform._parts, state, strict=True):
@@ -78,7 +78,7 @@ def _torch_block(xp: Any, transform: RewardTransform, state: State, block: Read)
 
 
 def _through_numpy(xp: Any, form: Callable[..., Any], whole: tuple[Any, ...]) -> Any:
-    """Run NumPy's fast form on a Torch block, whose memory it shares on the CPU. NumPy has no bfloat16."""
+    """Run NumPy's fast form on a Torch block on the CPU, whose memory it shares. NumPy has no bfloat16."""
     if whole[1].dtype == xp.bfloat16:
         return NotImplemented
     result = form(*_map(lambda x: x.numpy() if hasattr(x, "numpy") else x, whole))
@@ -101,8 +101,8 @@ def _step_through(xp: Any, transform: RewardTransform, state: State, block: Read
 def _scan(xp: Any, transform: RewardTransform, state: State, block: Read) -> tuple[State, Array]:
     """Step through a JAX block in one scan.
 
-    Outside `jit` JAX compiles the scan at once and caches it by its function, so the same transform always passes the
-    same function. Under `jit` nothing is cached, because a transform may hold a tracer there.
+    Outside `jit` JAX caches the compiled scan by its function, so a transform always passes the same one. Under `jit`
+    nothing is cached, because the transform may hold a tracer.
     """
     import jax
     from jax.core import Tracer
@@ -128,7 +128,7 @@ _kept_row_step = lru_cache(maxsize=64)(_row_step)
 def _read_block(
     transform: RewardTransform, state: State, rewards: Array, dones: Array, valid: Array | None, settle: Array | None
 ) -> Read:
-    """Return floats and booleans of one (T, B) shape that the state fits; invalid rows hold nothing."""
+    """Return floats and booleans of one (T, B) shape that fits the state; invalid rows become 0."""
     fit = transform._expected(state)
     if rewards.ndim != 2 and (rewards.ndim != 1 or fit is None or len(fit[1])):
         raise ValueError(
@@ -154,12 +154,12 @@ def _as_block(values: Array) -> Array:
 
 # ------------------------------------------------------------------ rows of a NumPy block
 
-# NumPy's block forms walk down the rows with a sum that is read and set on the way. They touch rewards in whole rows,
-# and the few episode ends one by one. Running sums are in float64, where the rounding of γ doesn't add up.
+# NumPy's block forms walk down the rows with a running sum. They touch rewards in whole rows, and the few episode ends
+# one by one. Sums are in float64, in which the rounding of γ doesn't add up.
 
 
 def invalid_only_between_episodes(dones: np.ndarray, valid: np.ndarray, debtless: np.ndarray) -> bool:
-    """Return whether nothing is owed in any invalid row, so that no loan has to stop ageing there."""
+    """Return whether no invalid row has a debt, whose loans would have to stop ageing there."""
     free = np.concatenate((debtless[None], dones[:-1] | ~valid[:-1]))
     return bool((valid | free).all())
 
@@ -174,7 +174,7 @@ def accumulate(
     """
     found = np.empty(read.size)
     (readers, reads), (writers, writes) = (split_by_row(at, *rewards.shape) for at in (read, write))
-    with np.errstate(over="ignore"):  # sums that are never read may grow out of bounds
+    with np.errstate(over="ignore"):  # sums that are never read may overflow
         for t, row in enumerate(_float64_rows(rewards)):
             if reads[t + 1] > reads[t]:
                 found[reads[t] : reads[t + 1]] = debt[readers[reads[t] : reads[t + 1]]]

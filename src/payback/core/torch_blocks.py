@@ -1,9 +1,9 @@
 """Block forms for Torch tensors on an accelerator: a (T, B) rollout in O(log T) operations, with no loop over T.
 
-The host's forms walk down the rows, which on an accelerator costs several launches a step. Here every debt is a linear
-recurrence x_{t+1} = a_t x_t + b_t with a_t = 0 where it is settled and a_t = 1, b_t = 0 in invalid rows, and the rows
-are combined in pairs, pairs of pairs and so on. Loans repaid at fixed ages are valued at the end that settles them
-instead, so that no rounding grows. Sums are in float64 where the device has it.
+A loop over the rows would cost several kernel launches a step. Instead, every debt is a linear recurrence
+x_{t+1} = a_t x_t + b_t, with a_t = 0 where it is settled and a_t = 1, b_t = 0 in invalid rows, and rows are combined in
+pairs, pairs of pairs and so on. Loans repaid at fixed ages are valued at the end that settles them, so that no rounding
+grows. Sums are in float64 if the device has it.
 """
 
 from __future__ import annotations
@@ -27,29 +27,22 @@ Block = tuple[Array, Array, Array | None, Array | None]
 
 def torch_block(xp: Any, transform: RewardTransform, state: State, block: Block) -> Any:
     """Return (state, shaped) as stepping through the block does, NotImplemented for other transforms."""
-    if isinstance(transform, RepayGeometric):
-        return _geometric(xp, transform, state, *block)
-    if isinstance(transform, RepayAtOnce):
-        return _at_once(xp, transform, state, *block)
-    if isinstance(transform, RepayAtAges):
-        return _at_ages(xp, transform, state, *block)
-    if isinstance(transform, _Center):
-        return _centered(xp, transform, state, *block)
-    if isinstance(transform, _ScaleByRms):
-        return _by_rms(xp, transform, state, *block)
+    for kind, form in FORMS.items():
+        if isinstance(transform, kind):
+            return form(xp, transform, state, *block)
     return NotImplemented
 
 
 def before_each_row(xp: Any, factor: Array, added: Array, first: Array) -> tuple[Array, Array]:
     """Return x_t before each of T rows, and x_T, of x_{t+1} = factor_t x_t + added_t with x_0 = `first`.
 
-    Doubling (Hillis and Steele 1986): after k rounds each row has taken in the 2ᵏ rows before it.
+    Doubling (Hillis and Steele 1986): after k rounds each row includes the 2ᵏ rows before it.
     """
     a = xp.concat((xp.zeros_like(factor[:1]), factor))
     x = xp.concat((xp.broadcast_to(first, added[:1].shape), added))
     reach = 1
     while reach < a.shape[0]:
-        # A product that overflows meets no debt of 0: the debt is 0 then, not NaN.
+        # A debt of 0 stays 0 if the product overflows.
         carried = xp.where(x[:-reach] == 0, 0.0, a[reach:] * x[:-reach])
         x = xp.concat((x[:reach], x[reach:] + carried))
         a = xp.concat((a[:reach], a[reach:] * a[:-reach]))
@@ -69,10 +62,7 @@ def _paid(xp: Any, shaped: Array, rewards: Array, valid: Array | None) -> Array:
 def _debts(
     xp: Any, rewards: Array, debt: Array, growth: float, cleared: Array, kept: Array, valid: Array | None, gamma: float
 ) -> tuple[Array, Array]:
-    """Return the debt before each row and after the last: `growth` times the debt plus the reward kept, with interest.
-
-    `cleared` marks the rows whose debt is settled, `kept` is the reward that each row lends.
-    """
+    """Return the debt before each row and after the last; `cleared`: settled rows, `kept`: what each row lends."""
     factor = xp.where(cleared, 0.0, xp.full_like(kept, growth))
     added = kept / gamma
     if valid is not None:
@@ -184,3 +174,12 @@ def _by_rms(
     rms = xp.where(squares > 0, (squares / xp.where(weights > 0, weights, 1.0)).sqrt(), 1.0)
     after = RmsState(weight.to(state.weight.dtype), square.to(state.squares.dtype), state.fade)
     return after, _paid(xp, rewards / rms.to(rewards.dtype)[:, None], rewards, valid)
+
+
+FORMS = {
+    RepayGeometric: _geometric,
+    RepayAtOnce: _at_once,
+    RepayAtAges: _at_ages,
+    _Center: _centered,
+    _ScaleByRms: _by_rms,
+}

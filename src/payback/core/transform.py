@@ -103,11 +103,11 @@ class RewardTransform:
     _name: ClassVar[str] = ""
     """The public function that makes it, for errors and `repr`."""
     _factor: float | None = None
-    """The constant c of a transform that does nothing but F′ = c·F: all that may follow a match."""
+    """The constant c of a transform F′ = c·F, the only kind that may follow a match."""
     _parts: tuple[RewardTransform, ...] = ()
     """A chain's members, in order."""
     _call: str | None = None
-    """The call that made it, where it is not the one of its class."""
+    """The call that made it, if it is not the one of its class."""
 
     def __init__(self, init: TransformInit, update: TransformUpdate) -> None:
         self._set(init=init, update=update)
@@ -126,21 +126,21 @@ class RewardTransform:
         return state, shaped
 
     def _expected(self, state: State) -> ExpectedShape | None:
-        """Return what rewards must fit, None where any will do; raise if the state is not this transform's."""
+        """Return what rewards must fit, None if any will do; raise if the state belongs to another transform."""
 
     def _step(
         self, xp: Any, state: State, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
     ) -> tuple[State, Array]:
         """Take one step with validated arrays: floats of the state's dtype, booleans, 0 and no end in invalid rows.
 
-        NumPy's `done` is None where no episode ends. This one asks the `update` of a user-defined transform.
+        NumPy's `done` is None if no episode ends. This default calls the `update` of a user-defined transform.
         """
         ends: Any = xp.zeros_like(reward, dtype=bool) if done is None else done
         state, shaped = self.update(state, reward, ends, valid, settle)
         return state, read_made(xp, self, shaped, reward, valid)
 
     def _block(self, state: State, rewards: Array, dones: Array, valid: Array | None, settle: Array | None) -> Any:
-        """Return (state, shaped) of a validated (T, B) block faster than `_step`; NotImplemented: step through it."""
+        """Return (state, shaped) of a validated (T, B) block, or NotImplemented to step through it."""
         return NotImplemented
 
     def _set(self, **values: Any) -> None:
@@ -151,7 +151,7 @@ class RewardTransform:
         raise FrozenInstanceError(f"cannot assign to {name!r}: make another {type(self).__name__}")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what to pickle or copy: everything but what is computed from it."""
+        """Return what to pickle or copy: everything but cached properties."""
         return {
             name: value
             for name, value in vars(self).items()
@@ -172,16 +172,15 @@ class RewardTransform:
 
 
 class Match(RewardTransform):
-    """A transform that repays: it takes back every reward it pays later in the same episode, with interest.
+    """A transform that repays: it takes back every reward it pays, later in the same episode and with interest.
 
-    `isinstance(transform, Match)` is the test for the guarantee, which holds for learners that discount with `gamma`.
-    Your own matching is a `Match`: pass `gamma`, `owed` and `drop` beside `init` and `update`, and it works in chains,
-    in every adapter, through resets, and with `save_state`. `payback.check_transform` checks that it repays exactly.
+    The guarantee holds for a `Match` and a learner that discounts with its `gamma`. Write a matching of your own as a
+    `Match` with `gamma`, `owed` and `drop`; it then works in chains, in every adapter, through resets, and with
+    `save_state`. `payback.check_transform` checks that it repays exactly.
 
     `owed(state)`: (B,), the debt of each environment valued at its next step.
     `drop(state, where)`: the state without the debt of the environments `where`.
-    `falls_due_alone`: whether each loan falls due after a bounded time, whenever the episode ends;
-    `on_truncation="carry"` needs it.
+    `falls_due_alone`: whether each loan falls due after a bounded time; `on_truncation="carry"` needs it.
 
     >>> import numpy as np, payback
     >>> def update(paid, reward, done, valid=None, settle=None):  # take each reward back one step later
@@ -227,7 +226,7 @@ class Match(RewardTransform):
         raise NotImplementedError(f"{type(self).__name__} has no drop")
 
     def _schedule(self) -> Schedule | None:
-        """Return when a loan is repaid, where that is known; `felt_share` feeds the others one loan."""
+        """Return when a loan is repaid, if known; otherwise `felt_share` finds out with one loan."""
 
 
 T = TypeVar("T", bound=RewardTransform)
@@ -239,7 +238,7 @@ def raw_step(transform: RewardTransform) -> Step:
 
 
 def fit_of(transform: RewardTransform, state: State) -> ExpectedShape | None:
-    """Return what rewards must fit, None where any will do; raise if the state is not this transform's."""
+    """Return what rewards must fit, None if any will do; raise if the state belongs to another transform."""
     return transform._expected(state)
 
 
@@ -257,8 +256,8 @@ def owed(transform: RewardTransform, state: State) -> Array:
 
         Debt_t = Σ_{i<t} γ^(i−t) F_i (1 − Σ_{j<t} m(j,i))            (the zero-sum property)
 
-    The shaped rewards of the rest of the episode return exactly −Debt_t, whatever the agent does. For a chain the
-    constants that follow the match are included. The array is the caller's own.
+    The shaped rewards of the rest of the episode return exactly −Debt_t, whatever the agent does. For a chain this
+    includes the constants after the match. You may change the returned array.
 
     >>> import numpy as np, payback
     >>> match = payback.match_at_end(0.5)
@@ -272,9 +271,9 @@ def owed(transform: RewardTransform, state: State) -> Array:
 
 
 def drop(transform: RewardTransform, state: State, where: Array) -> tuple[State, Array]:
-    """Forget the debt of the environments `where`; return the new state and what each of them still owed.
+    """Drop the debt of the environments `where`; return the new state and the dropped debts.
 
-    For a reset in mid-episode, and for a truncation whose debt is carried by the bootstrapped value.
+    For a reset in mid-episode, and for a truncation whose debt the bootstrapped value carries.
 
     >>> import numpy as np, payback
     >>> match = payback.match_at_end(0.5)
@@ -290,7 +289,7 @@ def drop(transform: RewardTransform, state: State, where: Array) -> tuple[State,
 
 def _match(transform: RewardTransform) -> Match:
     if not isinstance(transform, Match):
-        raise TypeError(f"{transform!r} owes nothing, because there is no match in it: end a chain with a match")
+        raise TypeError(f"{transform!r} has no debt, because it contains no match; end the chain with a match")
     return transform
 
 
@@ -298,10 +297,10 @@ def _match(transform: RewardTransform) -> Match:
 
 
 def chain(*transforms: RewardTransform) -> RewardTransform:
-    """Feed the reward through the transforms, first to last; the result is a `Match` exactly if one of them is.
+    """Pass the reward through the transforms, first to last; the result is a `Match` if one of them is.
 
-    After a match only a constant `scale` may follow: clipping, centring, dividing by a drifting deviation or a second
-    match would undo exact repayment, so they are refused here, when the chain is built.
+    Only a constant `scale` may follow a match: clipping, centring, a running scale or a second match would undo the
+    exact repayment, so `chain` refuses them.
 
     >>> import numpy as np, payback
     >>> shaping = chain(payback.clip(-1, 1), payback.scale(0.5))
@@ -315,7 +314,7 @@ def chain(*transforms: RewardTransform) -> RewardTransform:
 
 @dataclass(frozen=True, repr=False)
 class Chain(RewardTransform):
-    """Several transforms, none of which repays."""
+    """Several transforms without a match."""
 
     _parts: tuple[RewardTransform, ...]
     _name = "chain"
@@ -357,7 +356,7 @@ class Chain(RewardTransform):
 
 @dataclass(frozen=True, repr=False)
 class ChainWithMatch(Chain, Match):
-    """Several transforms, one of which repays."""
+    """Several transforms, one of them a match."""
 
     _at: int = field(init=False, compare=False)
     """The place of the match."""
@@ -365,7 +364,7 @@ class ChainWithMatch(Chain, Match):
     """The constant by which the match's rewards, and so its debt, are multiplied."""
 
     def __post_init__(self) -> None:
-        """Take γ from the match, and the constant that follows it."""
+        """Take γ from the match and multiply the constants after it."""
         at = _match_place(self._parts)
         assert at is not None
         match, after = _match(self._parts[at]), math.prod(part._factor or 0.0 for part in self._parts[at + 1 :])
@@ -383,7 +382,7 @@ class ChainWithMatch(Chain, Match):
 
 
 def _match_place(transforms: tuple[RewardTransform, ...]) -> int | None:
-    """Return the place of the match in a chain, None if there is none; refuse an order that undoes repayment."""
+    """Return the place of the match, None without one; raise on an order that undoes the repayment."""
     if not transforms:
         raise ValueError("chain needs at least one transform")
     for k, part in enumerate(transforms):
@@ -395,12 +394,12 @@ def _match_place(transforms: tuple[RewardTransform, ...]) -> int | None:
     if len(matches) > 1:
         raise ValueError(
             f"chain: transforms {matches[0]} and {matches[1]} are both matches; "
-            "what is repaid must not be repaid again: keep one"
+            "a second one would repay again what is already repaid: keep one"
         )
     for k, part in enumerate(transforms[matches[0] + 1 :], start=matches[0] + 1):
         if part._factor is None:
             raise ValueError(
                 f"chain: transform {k} stands after the match and is not a constant scale; "
-                "what changes rewards after they are matched breaks the guarantee: put it before the match"
+                "a change of rewards after the match breaks the guarantee: put it before the match"
             )
     return matches[0]

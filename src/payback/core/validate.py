@@ -29,7 +29,7 @@ ExpectedShape = tuple[Array, tuple[int, ...]]
 
 
 def read_gamma(gamma: Any) -> float:
-    """Return γ as a float; refuse what is not a discount."""
+    """Return γ as a float; raise unless it is a discount."""
     if not isinstance(gamma, Real) or not 0 < float(gamma) <= 1:
         raise ValueError(f"gamma must lie in (0, 1], got {gamma!r}; use the learner's own discount")
     return float(gamma)
@@ -77,13 +77,10 @@ def read_horizon(horizon: Any) -> float:
 
 
 def read_fade(name: str, found: Array, fade: float) -> None:
-    """Refuse the state of a mean with another horizon.
-
-    Of JAX states only `load_state(path, like=…)` compares them, as in `read_terms`.
-    """
+    """Refuse the state of a mean with another horizon, except in JAX, as in `read_terms`."""
     if isinstance(found, (np.ndarray, np.generic)):
         same = float(cast(Any, found)) == fade
-    else:  # compared in the tensor's own dtype, because a Torch module may have been cast to another
+    else:  # in the tensor's own dtype, because a Torch module may have been cast
         same = not (is_torch_array(found) and can_look(None, found)) or bool(found == found.new_tensor(fade))
     if not same:
         raise ValueError(f"{name} was given the state of a mean with another horizon; {OWN}")
@@ -96,9 +93,9 @@ def read_state(name: str, state: Any, kind: type) -> None:
 
 
 def read_terms(name: str, found: Array, terms: np.ndarray) -> None:
-    """Refuse a state whose terms (γ first, then what else fixes the repayment) are not this match's.
+    """Refuse a state whose terms (γ, then ages and shares) are not this match's.
 
-    Of JAX states only `load_state(path, like=…)` compares them, because reading a value would break `jit`.
+    JAX states are compared in `load_state(path, like=…)` only, because reading a value would break `jit`.
     """
     if found is terms or not (isinstance(found, np.ndarray) or (is_torch_array(found) and can_look(None, found))):
         return
@@ -106,11 +103,8 @@ def read_terms(name: str, found: Array, terms: np.ndarray) -> None:
     ours = terms.astype(there.dtype)
     if there.shape == ours.shape and np.array_equal(there, ours):
         return
-    what = (
-        f"γ = {there.flat[0]:g}, not {terms[0]:g}"
-        if there.size and there.flat[0] != ours[0]
-        else "other ages or shares"
-    )
+    other_gamma = there.size and there.flat[0] != ours[0]
+    what = f"γ = {there.flat[0]:g}, not {terms[0]:g}" if other_gamma else "other ages or shares"
     raise ValueError(f"{name} was given the state of a match with {what}; {OWN}")
 
 
@@ -119,8 +113,7 @@ def read_step(
 ) -> tuple[Any, Array, Array | None, Array | None, Array | None]:
     """Return (xp, reward, done, valid, settle) of one step.
 
-    Invalid rows (`valid` false) get reward 0, no end and no event, whatever they hold. With NumPy `done` is None where
-    no episode ends, which most steps are.
+    Invalid rows (`valid` false) get reward 0, no end and no event. NumPy's `done` is None if no episode ends.
     """
     if valid is None and settle is None and _is_plain(fit, reward, done):
         if not all_finite(reward):
@@ -197,7 +190,7 @@ def fits(name: str, fit: ExpectedShape, rewards: Array) -> None:
 
 
 def refuse_not_finite(xp: Any, name: str, reward: Array) -> None:
-    """Raise on NaN or infinity, naming step and environment, where values may be read."""
+    """Raise on NaN or infinity, naming step and environment, if values can be read."""
     where = first_not_finite(xp, reward)
     if where is not None:
         raise ValueError(
@@ -209,7 +202,7 @@ def refuse_not_finite(xp: Any, name: str, reward: Array) -> None:
 def read_made(xp: Any, name: object, shaped: Array, reward: Array, valid: Array | None) -> Array:
     """Validate the output of a user-defined transform; return it in the reward's dtype, 0 in invalid rows.
 
-    Another shape is refused, because a column would be paid as one, and then make the debt a (B, B) block.
+    A column (B, 1) would turn the debt into a (B, B) block, so another shape raises.
     """
     shape = getattr(shaped, "shape", None)
     if shape != reward.shape:
@@ -240,7 +233,7 @@ def refuse_made(xp: Any, name: object, shaped: Array) -> None:
 
 
 def refuse_overflow(xp: Any, name: object, shaped: Array) -> None:
-    """Raise where shaped rewards overflow the dtype: they are not finite although the rewards were."""
+    """Raise if shaped rewards overflow the dtype: they are not finite although the rewards were."""
     if xp is np and all_finite(shaped):
         return
     where = first_not_finite(xp, shaped)
@@ -259,7 +252,7 @@ def place_of(where: tuple[int, ...]) -> str:
 
 
 def detached(x: Array) -> Array:
-    """Return a Torch tensor without its graph, because the state keeps rewards for many steps; others as they are."""
+    """Return a Torch tensor without its graph, because the state keeps rewards for many steps."""
     return x.detach() if is_torch_array(x) and x.requires_grad else x
 
 
