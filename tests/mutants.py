@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 # Imported before the forks: they take most of the time that the tests of one mutant would.
-import hypothesis  # noqa: F401
+import hypothesis
 import jax.numpy  # noqa: F401
 import pytest
 import torch
@@ -27,12 +27,12 @@ QUICK = "not (slow or browser or ray or host)"
 TESTS = {
     "core/center.py": "test_center test_bad_states test_libraries test_rollout test_float32",
     "core/felt.py": "test_felt test_interest",
-    "core/matches.py": "test_law test_streaming test_match test_libraries",
+    "core/matches.py": "test_streaming test_law test_match test_libraries",
     "core/scaling.py": "test_scaling test_libraries test_float32",
     "core/state.py": "test_shared_state test_state",
 }
 """The files of tests/core that concern a file, the quickest first; others have `OTHERS`."""
-OTHERS = "test_law test_streaming test_rollout test_chain test_float32 test_libraries test_match test_numbers"
+OTHERS = "test_streaming test_law test_rollout test_chain test_float32 test_libraries test_match test_numbers"
 
 
 class Mutant(NamedTuple):
@@ -162,7 +162,21 @@ def _run(source: Path, files: list[str]) -> None:
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
-    options = ["-x", "-q", "--rootdir", str(ROOT), "-W", "ignore::pytest.PytestAssertRewriteWarning", "-m", QUICK]
+    # A failure is enough; a small counter-example and a traceback would take most of the time.
+    unshrunk = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
+    hypothesis.settings.register_profile("mutants", phases=unshrunk)
+    hypothesis.settings.load_profile("mutants")
+    options = [
+        "-x",
+        "-q",
+        "--tb=no",
+        "--rootdir",
+        str(ROOT),
+        "-W",
+        "ignore::pytest.PytestAssertRewriteWarning",
+        "-m",
+        QUICK,
+    ]
     options += ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"]
     result = 99  # where pytest itself fails, which kills no mutant
     try:
