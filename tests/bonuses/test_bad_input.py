@@ -171,7 +171,7 @@ def test_observations_that_are_not_finite():
         bonus(ROW, ACTION, ROW, {})
         bad = ROW.copy()
         bad[1, 0] = np.nan
-        with pytest.raises(ValueError, match="the bonus of environment 1 is not finite"):
+        with pytest.raises(ValueError, match="observation or action of environment 1 is not finite"):
             bonus(ROW, ACTION, bad, {})
         bonus(ROW, ACTION, bad, {"valid": np.array([True, False])})
         assert np.isfinite(bonus(ROW, ACTION, ROW, {})).all()

@@ -108,6 +108,6 @@ def test_a_bad_rollout_changes_nothing():
     np.testing.assert_array_equal(bonus.of_rollout(obs, actions, obs, dones), expected[0])
     bad = obs.copy()
     bad[20, 1, 0] = np.inf
-    with pytest.raises(ValueError, match="not finite"):
+    with pytest.raises(ValueError, match="environment 1 in step 20 of the rollout is not finite"):
         bonus.of_rollout(bad, actions, bad, dones)
     np.testing.assert_array_equal(bonus.of_rollout(obs, actions, obs, dones), expected[1])

@@ -176,13 +176,10 @@ def episodic_count(
     """
     visits = Visits.by_hash(slots, cell) if cells is None else Visits.of_cells(cells, cell)
 
-    def update(
-        state: Visited, obs: jax.Array, action: Any, next_obs: jax.Array, done: jax.Array, valid: Any = None
-    ) -> tuple[Visited, jax.Array]:
-        state, n = visits.arrive(state, obs, next_obs, done, valid)
-        return state, _pay(alpha, n, root, valid)
+    def pay(state: Any, *row: Any) -> tuple[Any, Any]:
+        return state, alpha
 
-    return PureBonus(lambda key, obs: visits.init(obs), update)
+    return _divided(PureBonus(lambda key, obs: (), pay), visits, root)
 
 
 class Episodic(NamedTuple):
@@ -207,8 +204,10 @@ def episodic(bonus: PureBonus, *, root: bool = False, key: Key | None = None, sl
     >>> bonus.update(state, here + 1, None, here + 1, no)[1].tolist()
     [0.25]
     """
-    visits = Visits.by_hash(slots, key)
+    return _divided(bonus, Visits.by_hash(slots, key), root)
 
+
+def _divided(bonus: PureBonus, visits: Visits, root: bool) -> PureBonus:
     def init(key: jax.Array, obs: jax.Array) -> Episodic:
         return Episodic(bonus.init(key, obs), visits.init(obs))
 

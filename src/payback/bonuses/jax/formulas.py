@@ -290,4 +290,7 @@ def _ellipsoid(latent: int, ridge: float) -> Memory:
         inverse = jnp.where(valid[:, None, None], inverse - change, inverse)
         return jnp.where((done & valid)[:, None, None], fresh, inverse), F
 
-    return Memory(lambda obs: jnp.broadcast_to(fresh, (len(obs), latent, latent)), pay)
+    def init(obs: jax.Array) -> jax.Array:
+        return jnp.broadcast_to(fresh, (len(obs), latent, latent))
+
+    return Memory(init, pay)

@@ -19,7 +19,6 @@ from payback.bonuses.observations import map_parts, rollout_flags, valid_rows
 from payback.bonuses.torch.encoders import ActionEncoder, ObservationEncoder
 from payback.bonuses.torch.memory import Batch, Ellipsoid, Learning, PerVisit, Rows, Whitening, scale_steps, whitened
 from payback.bonuses.torch.networks import initialise, read_device
-from payback.core.arrays import all_finite
 
 SEGMENT = 4096
 """The most rows of a rollout that pass the networks at once."""
@@ -108,19 +107,9 @@ class NetworkBonus(Bonus):
         """Return F (B,) of a batch of transitions, then learn from them if it is time."""
         batch = self._read(obs, action, next_obs)
         valid = valid_rows(info, len(batch.y))
-        kept = self._only(batch, valid)
-        with torch.inference_mode():
-            novelty = self.method.novelty(self.networks, *self._seen(batch))
-            self._refuse_not_finite(novelty, valid)
-            if self.whiten:
-                self._whitening.add(kept.y)
-            if self.method.memory is not None:
-                rows = Rows(obs, next_obs, valid=None if valid is None else valid[None])
-                novelty = self.method.memory.pay(novelty[None], rows)[0]
-        paid = self._paid(novelty.cpu().numpy().astype(np.float64), valid)
-        if self._learning.add(kept):
-            self._learn()
-        return paid
+        self._refuse_not_finite(batch, valid, len(batch.y))
+        novelty = self._pay_steps(batch, Rows(obs, next_obs, None, None if valid is None else valid[None]), 1)[0]
+        return self._paid(novelty.cpu().numpy().astype(np.float64), valid)
 
     @_with_gradients
     def of_rollout(self, obs: Any, actions: Any, next_obs: Any, dones: Any, valid: Any = None) -> Any:
@@ -135,16 +124,19 @@ class NetworkBonus(Bonus):
             return as_tensor_like(next_obs, np.zeros(ends.shape))
         flat = [part if part is None else self._flat(part, ends.shape) for part in (obs, actions, next_obs)]
         batch = self._read(*flat)
-        flags = None if counted is None else torch.from_numpy(counted).to(self._device)
-        self._refuse_bad_rollout(batch, flags)
-        novelty, t = torch.zeros(ends.shape, device=self._device), 0
-        rows = np.full(len(ends), ends.shape[1]) if counted is None else counted.sum(axis=1)
-        while t < len(ends):
-            end = self._segment_end(t, rows, ends.shape[1])
-            novelty[t:end] = self._pay_segment(slice(t, end), batch, flat, ends, counted, rows)
+        (T, B), of_step = ends.shape, np.full(len(ends), ends.shape[1]) if counted is None else counted.sum(axis=1)
+        self._refuse_not_finite(batch, None if counted is None else counted.ravel(), B)
+        novelty, t = torch.zeros(T, B, device=self._device), 0
+        while t < T:
+            end = self._segment_end(t, of_step, B)
+            steps, at = slice(t, end), slice(t * B, end * B)
+            seen = [map_parts(lambda x, at=at: x[at], part) for part in (flat[0], flat[2])]
+            rows = Rows(*seen, ends[steps], None if counted is None else counted[steps])
+            novelty[steps] = self._pay_steps(batch.map(lambda x, at=at: x[at]), rows, end - t)
             t = end
-        novelty = novelty if flags is None else torch.where(flags, novelty, 0.0)
-        scaled = scale_steps(self._scale, novelty, rows)
+        if counted is not None:
+            novelty = torch.where(torch.from_numpy(counted).to(self._device), novelty, 0.0)
+        scaled = scale_steps(self._scale, novelty, of_step)
         paid = self.alpha * (scaled if self.normalise else novelty)
         if isinstance(next_obs, torch.Tensor):
             return paid.to(next_obs.device)
@@ -232,50 +224,35 @@ class NetworkBonus(Bonus):
         due = np.flatnonzero(calls == self._learning.every) if self._learning.every else np.zeros(0, int)
         return t + int(due[0]) + 1 if len(due) else end
 
-    def _pay_segment(
-        self,
-        steps: slice,
-        batch: Batch,
-        flat: list[Any],
-        ends: np.ndarray,
-        counted: np.ndarray | None,
-        rows: np.ndarray,
-    ) -> torch.Tensor:
+    def _pay_steps(self, batch: Batch, rows: Rows, n: int) -> torch.Tensor:
         """Return F (n, B) of n steps between two times to learn, before it is scaled; learn after the last."""
-        n, B = ends[steps].shape
-        at = slice(steps.start * B, steps.stop * B)
-        part, valid = batch.map(lambda x: x[at]), None if counted is None else counted[steps]
-        kept = self._only(part, None if valid is None else valid.ravel())
+        kept = self._only(batch, None if rows.valid is None else rows.valid.ravel())
         with torch.inference_mode():
-            novelty = self.method.novelty(self.networks, *self._seen_in_turn(part, kept, (n, B), rows[steps], valid))
-            novelty = novelty.reshape(n, B, *novelty.shape[1:])
+            novelty = self.method.novelty(self.networks, *self._seen_in_turn(batch, kept, rows.valid, n))
+            novelty = novelty.reshape(n, len(batch.y) // n, *novelty.shape[1:])
             if self.method.memory is not None:
-                obs, next_obs = (map_parts(lambda x: x[at], x) for x in (flat[0], flat[2]))
-                novelty = self.method.memory.pay(novelty, Rows(obs, next_obs, ends[steps], valid))
-        if self._learning.add(kept, int((rows[steps] > 0).sum())):
-            self._learn()
+                novelty = self.method.memory.pay(novelty, rows)
+        if self._learning.add(kept, n if rows.valid is None else int(rows.valid.any(axis=1).sum())):
+            for part in self._learning.draw():
+                self._step(part)
         return novelty
 
-    def _seen_in_turn(
-        self, part: Batch, kept: Batch, shape: tuple[int, int], rows: np.ndarray, valid: np.ndarray | None
-    ) -> Batch:
+    def _seen_in_turn(self, batch: Batch, kept: Batch, valid: np.ndarray | None, n: int) -> Batch:
         """Whiten each of n steps by the steps before it, and take them into account."""
         if not self.whiten:
-            return self._seen(part)
-        if self._whitening.count == 0:
-            seen = self._seen(part)
+            return self._seen(batch)
+        if n == 1:
+            seen = self._seen(batch)
             self._whitening.add(kept.y)
             return seen
         flags = None if valid is None else torch.from_numpy(valid).to(self._device)
-        mean, var = self._whitening.add_steps(part.y.reshape(*shape, *part.y.shape[1:]), rows, flags)
-
-        return self._seen(part, lambda x: whitened(x.reshape(*shape, *x.shape[1:]), mean, var).flatten(0, 1))
+        B = len(batch.y) // n
+        mean, var = self._whitening.add_steps(
+            batch.y.reshape(n, B, *batch.y.shape[1:]), np.full(n, B) if valid is None else valid.sum(axis=1), flags
+        )
+        return self._seen(batch, lambda x: whitened(x.reshape(n, B, *x.shape[1:]), mean, var).flatten(0, 1))
 
     # ------------------------------------------------------------------ learning
-
-    def _learn(self) -> None:
-        for part in self._learning.draw():
-            self._step(part)
 
     def _step(self, batch: Batch) -> torch.Tensor:
         loss = self.method.loss(self.networks, *self._seen(batch))
@@ -284,30 +261,17 @@ class NetworkBonus(Bonus):
         self._optimiser.step()
         return loss.detach()
 
-    # ------------------------------------------------------------------ refusing
-
-    def _refuse_not_finite(self, novelty: torch.Tensor, valid: np.ndarray | None) -> None:
-        found = novelty.cpu().numpy()
-        if all_finite(found):
+    def _refuse_not_finite(self, batch: Batch, valid: np.ndarray | None, B: int) -> None:
+        """Refuse valid rows that are not finite, before anything changes; there are B of each step."""
+        floats = [part for part in batch if part is not None and part.dtype.is_floating_point]
+        if not floats:
             return
-        bad = ~np.isfinite(found).reshape(len(found), -1).all(axis=1) & (True if valid is None else valid)
-        if bad.any():
-            self._refuse(f"environment {int(np.flatnonzero(bad)[0])}")
-
-    def _refuse_bad_rollout(self, batch: Batch, flags: torch.Tensor | None) -> None:
-        """Refuse a rollout with an observation or action that is not finite, before anything changes."""
-        bad = torch.zeros(len(batch.y), dtype=torch.bool, device=self._device)
-        for part in batch:
-            if part is not None and part.dtype.is_floating_point:
-                bad |= ~torch.isfinite(part).flatten(1).all(dim=1)
-        if bool((bad if flags is None else bad & flags.flatten()).any()):
-            self._refuse("a step of this rollout")
-
-    def _refuse(self, where: str) -> None:
-        raise ValueError(
-            f"{self.name}: the bonus of {where} is not finite, because its observation is not "
-            "(or the weights have diverged: lower the rate)"
-        )
+        good = torch.stack([torch.isfinite(part).flatten(1).all(dim=1) for part in floats]).all(dim=0)
+        bad = ~good if valid is None else ~good & torch.from_numpy(valid).to(good.device)
+        if bool(bad.any()):
+            k = int(bad.nonzero()[0])
+            step = f" in step {k // B} of the rollout" if len(bad) > B else ""
+            raise ValueError(f"{self.name}: the observation or action of environment {k % B}{step} is not finite")
 
     # ------------------------------------------------------------------ saving
 

@@ -54,7 +54,7 @@ def RND(  # noqa: N802  the method's name
         name="RND",
         sizes={"width": width, "latent": latent, "deeper": deeper},
         build=partial(_distillation, width=width, latent=latent, deeper=deeper),
-        novelty=_error_ahead,
+        novelty=_error,
         loss=_error_loss,
     )
     return NetworkBonus(method, alpha=alpha, rate=rate, **options)
@@ -245,13 +245,9 @@ def _distillation(shape: tuple[int, ...], actions: Any, *, width: int, latent: i
     return nn.ModuleDict({"target": target, "predictor": encoder(shape, *[width] * (1 + deeper), latent)})
 
 
-def _error(networks: nn.ModuleDict, y: torch.Tensor) -> torch.Tensor:
+def _error(networks: nn.ModuleDict, x: Any, a: Any, y: torch.Tensor) -> torch.Tensor:
     """Return ‖f̂(y) − f(y)‖², (B,)."""
     return (networks["predictor"](y) - networks["target"](y)).square().sum(dim=1)
-
-
-def _error_ahead(networks: nn.ModuleDict, x: Any, a: Any, y: torch.Tensor) -> torch.Tensor:
-    return _error(networks, y)
 
 
 def _error_loss(networks: nn.ModuleDict, x: Any, a: Any, y: torch.Tensor) -> torch.Tensor:
@@ -261,7 +257,7 @@ def _error_loss(networks: nn.ModuleDict, x: Any, a: Any, y: torch.Tensor) -> tor
 
 def _difference(networks: nn.ModuleDict, x: torch.Tensor, a: Any, y: torch.Tensor, margin: float) -> torch.Tensor:
     """Return max(ν(s′) − c ν(s), 0), (B,)."""
-    before, after = _error(networks, torch.cat([x, y])).chunk(2)
+    before, after = _error(networks, x, a, torch.cat([x, y])).chunk(2)
     return (after - margin * before).clamp(min=0)
 
 

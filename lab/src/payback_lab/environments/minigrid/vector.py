@@ -87,8 +87,9 @@ class Lanes:
         if taken.shape != (self.num_envs,) or taken.dtype.kind not in "iu" or (taken < 0).any() or (taken > 6).any():
             raise ValueError(f"actions must be {self.num_envs} whole numbers from 0 to 6, got {taken.tolist()}")
         self._key, self.state, shown = _step(self.task, self._layouts, self._key, self.state, taken.astype(np.int32))
-        obs, *paid, last = (np.array(part) for part in shown)  # copies, because learners write into what they get
-        return Stepped(self._rows(obs), *paid, self._rows(last))
+        # Copies, because learners write into what they get.
+        obs, reward, terminated, truncated, last = (np.array(part) for part in shown)
+        return Stepped(self._rows(obs), reward, terminated, truncated, self._rows(last))
 
     def _rows(self, images: np.ndarray) -> np.ndarray:
         return images.reshape(self.num_envs, *self.shape)
