@@ -79,6 +79,13 @@ def test_search_finds_a_page_from_the_file_system(site: Path, page: Any, words: 
     assert page.said == []
 
 
+def test_equations_are_set_and_a_type_alias_is_explained_in_our_words(site: Path):
+    assert (site / "guarantee.html").read_text().count("<math") == 2
+    adapters = (site / "reference" / "adapters.html").read_text()
+    assert "PEP 604" not in adapters
+    assert "or the name of an info key" in adapters
+
+
 def test_every_public_name_has_its_place(site: Path):
     import payback
 
