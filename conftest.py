@@ -30,6 +30,8 @@ SLOW = re.compile(
             r"tests/integrations/test_examples\.py",  # trains to a threshold
             r"src/payback/bonuses/jax/",  # each doctest compiles; tests/bonuses checks the same functions
             r"lab/src/payback_lab/learners/arena/train\.py",
+            r"tests/integrations/test_(sb3\.py::test_ppo_learns|torchrl\.py::test_the_example_learns)",  # likewise
+            r"tests/integrations/test_off_policy\.py::test_(dqn|sac)\[2\]",  # tables learn from n-step targets, too
             r"lab/tests/test_examples\.py",
             r"lab/tests/test_cli\.py::test_(ctrl_c|a_disk_that_fills)",  # the command as a process, and its workers
             r"lab/tests/test_methods\.py::test_what_repays",

@@ -46,10 +46,10 @@ pytestmark = [
 def walks(walk):
     """Makes environments that terminate by chance or are cut after five steps, with RND and the shaping."""
 
-    def walks(transform, batched=SerialEnv, hazard=0.15, **options):
+    def walks(transform, batched=SerialEnv, hazard=0.15, workers=B, **options):
         torch.manual_seed(0)
         rnd = RNDTransform(nn.Linear(2, 4), nn.Linear(2, 4), normalize_obs=False)
-        base = GymWrapper(walk(hazard)) if batched is None else batched(B, lambda: GymWrapper(walk(hazard)))
+        base = GymWrapper(walk(hazard)) if batched is None else batched(workers, lambda: GymWrapper(walk(hazard)))
         env = TransformedEnv(base, Compose(StepCounter(5), rnd, ShapeReward(transform, **options)))
         env.set_seed(1)
         return env
@@ -147,9 +147,9 @@ def test_a_collector_carries_loans_from_batch_to_batch(walks, name):
 def test_parallel_workers_pay_what_serial_ones_pay(walks):
     rollouts = []
     for batched in (SerialEnv, ParallelEnv):
-        env = walks(TRANSFORMS["grm-3"], batched)
+        env = walks(TRANSFORMS["grm-3"], batched, workers=2)
         torch.manual_seed(3)
-        rollouts.append(env.rollout(25, break_when_any_done=False))
+        rollouts.append(env.rollout(35, break_when_any_done=False))
         env.close()
     torch.testing.assert_close(rollouts[0]["next", "reward"], rollouts[1]["next", "reward"])
     assert_law(rollouts[1:], least=5)

@@ -11,9 +11,8 @@ inside, and nothing that scales or clips rewards outside. `step` returns in `inf
 where F, F' and the debt are 0 in invalid rows.
 """
 
-# Gymnasium's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownParameterType=false, reportUnknownVariableType=false
+# The host's types are generic or missing.
+# pyright: standard
 
 from __future__ import annotations
 
@@ -248,7 +247,7 @@ class ShapeReward(Shaping, gym.Wrapper, RecordConstructorArgs):
         return spec
 
     @property
-    def shaping_state(self) -> LedgerState:  # type: ignore[override]
+    def shaping_state(self) -> LedgerState:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The ledger's state."""
         return self._batch.shaping_state
 

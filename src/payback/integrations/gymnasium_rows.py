@@ -1,8 +1,7 @@
 """Gymnasium's vector forms: batches of one, infos as arrays with masks, last observations, and the debt beside them."""
 
-# Gymnasium's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownParameterType=false, reportUnknownVariableType=false
+# The host's types are generic or missing.
+# pyright: standard
 
 from __future__ import annotations
 

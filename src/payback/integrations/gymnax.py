@@ -17,29 +17,25 @@ finished stack to `check_wiring` before training. Wrong shapes and arguments rai
 wrappers that measure the extrinsic return (LogWrapper) inside, and nothing that scales or clips rewards outside.
 """
 
-# JAX's array constructors take a dtype and a sharding without types; gymnax's environments are anything.
-# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
-# pyright: reportUnknownLambdaType=false
+# The host's types are generic or missing.
+# pyright: standard
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from payback import messages
-from payback.core.errors import ShapingWarning
 from payback.core.transform import Match, RewardTransform
 from payback.core.validate import read_gamma
+from payback.integrations.gymnax_wiring import check_wiring
 from payback.integrations.host import host
 from payback.integrations.outer_wrappers import OuterWrapperCheck
 from payback.integrations.potential import Potential, refuse_no_function
-from payback.integrations.wiring import compare, names_of, warn_of_no_end
-from payback.ledger import TOLERANCE, Ledger, LedgerState, OnTruncation, make
+from payback.ledger import TOLERANCE, LedgerState, OnTruncation, make
 from payback.theory import shape_episodic
 
 with host("JAX", "pip install 'payback[gymnax]'"):
@@ -110,6 +106,7 @@ class ShapeVectorReward:
         learner_gamma: float | None = None,
     ):
         self._ledger = make(transform, on_truncation)
+        self._carries = on_truncation == "carry" and isinstance(transform, Match)
         self._confirmed = messages.is_confirmed(transform, learner_gamma)
         messages.warn_of_transform(transform)
         messages.warn_unseen_debt(transform, None if observe_debt else on_truncation, "Pass observe_debt=True")
@@ -143,7 +140,7 @@ class ShapeVectorReward:
     def step(self, key: jax.Array, state: ShapedState, action: Any, params: Any = None) -> tuple[Any, ...]:
         """Step all environments; the reward is r_t + F'_t."""
         out = jax.vmap(self._env.step, in_axes=(0, 0, 0, None))(key, state.env_state, action, params)
-        obs, env_state, reward, terminated, truncated, info = _six_values(out, self._ledger)
+        obs, env_state, reward, terminated, truncated, info = _six_values(out, settles=not self._carries)
         self._warn_once(len(out) == 6)
         ended = terminated | truncated
         bonus, F, event = self._ask(state, action, obs, info, ended)
@@ -276,67 +273,19 @@ def check_episodes(info: dict[str, Any]) -> int:
     return broken
 
 
-def check_wiring(env: Any, params: Any = None, *, num_envs: int | None = 4, steps: int = 1000) -> int:
-    """Play `steps` random steps, and compare the reward that comes out of the stack with r_t + F'_t as it was paid.
-
-    Takes the finished stack, with all that is wrapped around the shaping: purejaxrl's NormalizeVecReward, a clipped
-    reward. `num_envs` is the number of keys that its `step` takes, None for a single key. Raises InvarianceError where
-    a wrapper outside changes the reward or ends episodes. Returns the number of episodes.
-    """
-    outside = list(takewhile(lambda layer: not isinstance(layer, ShapeVectorReward), _layers(env)))
-    shaping = next((layer for layer in _layers(env) if isinstance(layer, ShapeVectorReward)), None)
-    if shaping is None:
-        raise ValueError("check_wiring found no ShapeReward or ShapeVectorReward; give it the finished stack")
-
-    def split(key: jax.Array) -> jax.Array:
-        return key if num_envs is None else jax.random.split(key, num_envs)
-
-    def one(state: Any, key: jax.Array) -> tuple[Any, Any]:
-        draw, move = jax.random.split(key)
-        sample = env.action_space(params).sample
-        action = sample(draw) if num_envs is None else jax.vmap(sample)(split(draw))
-        _, state, reward, terminated, *truncated, info = env.step(split(move), state, action, params)
-        truncated = truncated[0] if truncated else jnp.zeros_like(terminated)
-        return state, (
-            reward,
-            terminated,
-            truncated,
-            *(info[key] for key in ("extrinsic", "shaped", "owed", "truncated")),
-        )
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ShapingWarning)
-        _, state = env.reset(split(jax.random.key(0)), params)
-        rows = jax.lax.scan(one, state, jax.random.split(jax.random.key(1), steps))[1]
-    columns = [np.asarray(column).reshape(steps, -1) for column in rows]
-    for t in range(steps):
-        compare([column[t] for column in columns], t, shaping._ledger.settles, names_of(outside))
-    finished = int(np.count_nonzero(columns[1] | columns[2]))
-    if not finished:
-        warn_of_no_end()
-    return finished
-
-
-def _layers(env: Any) -> Iterator[Any]:
-    """Yield each wrapper, and the environment within, the outermost first."""
-    while env is not None:
-        yield env
-        env = vars(env).get("_env") if hasattr(env, "__dict__") else None
-
-
 def _first(part: Any) -> Any:
     return jax.tree.map(lambda x: x[0], part)
 
 
 def _six_values(
-    out: tuple[Any, ...], ledger: Ledger
+    out: tuple[Any, ...], settles: bool
 ) -> tuple[Any, Any, jax.Array, jax.Array, jax.Array, dict[str, Any]]:
     """Return (obs, state, reward, terminated, truncated, info) of a five- or six-valued step."""
     if len(out) == 6:
         obs, state, reward, terminated, truncated, info = out
     elif len(out) != 5:
         raise ValueError(f"the environment's step returns {len(out)} values; gymnax's form has five, or six as of 1.0")
-    elif ledger.on_truncation == "carry" and isinstance(ledger.transform, Match):
+    elif not settles:
         raise ValueError(
             "on_truncation='carry' needs an environment whose step returns six values (gymnax 1.0): a learner that is "
             "given `done` alone cannot bootstrap past a time limit, and the debt would never be paid; use 'settle'"

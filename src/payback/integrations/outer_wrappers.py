@@ -1,7 +1,7 @@
 """Find the wrappers around the shaping that change its rewards, by reading the call stack of its first steps."""
 
-# Any environment of any host may stand around the shaping, so that its type is unknown to a type checker.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# The host's types are generic or missing.
+# pyright: standard
 
 from __future__ import annotations
 

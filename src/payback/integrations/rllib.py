@@ -11,9 +11,8 @@ With several environment runners F̄ is merged after each training iteration and
 of the algorithm's state and so of its checkpoints; open episodes and their debts are not.
 """
 
-# RLlib's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportMissingTypeArgument=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownParameterType=false, reportUnknownVariableType=false, reportUnknownLambdaType=false
+# The host's types are generic or missing.
+# pyright: standard
 
 from __future__ import annotations
 

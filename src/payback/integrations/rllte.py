@@ -10,8 +10,8 @@ normalisation is turned off and a causal scale stands in for it, observation sta
 rewarded, and RE3 is refused.
 """
 
-# rllte's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportUnknownArgumentType=false
+# The host's types are generic or missing.
+# pyright: standard
 
 from __future__ import annotations
 

@@ -16,10 +16,9 @@ since it is V(s_t), not V(s_{t+1}), that rsl_rl bootstraps with.
 The debts are on the device of the rewards, in float64; an accelerator's values are read once per rollout.
 """
 
-# rsl_rl's types are partial, so that what comes from it is unknown to a type checker.
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownParameterType=false
-# pyright: reportUnknownVariableType=false, reportMissingTypeStubs=false, reportConstantRedefinition=false
-# pyright: reportMissingTypeArgument=false, reportMissingImports=false, reportUntypedBaseClass=false
+# The host's types are generic or missing.
+# pyright: standard
+# pyright: reportMissingImports=false
 
 from __future__ import annotations
 

@@ -12,9 +12,8 @@ at the next reset, which `drops` counts. Put nothing after it that scales or cli
 the last reward with what it paid, and warns. `check_wiring(env)` plays a finished environment before training.
 """
 
-# TorchRL's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportMissingTypeStubs=false, reportConstantRedefinition=false
+# The host's types are generic or missing.
+# pyright: standard
 
 from __future__ import annotations
 

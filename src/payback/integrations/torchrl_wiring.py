@@ -1,8 +1,7 @@
 """TorchRL: find the transforms that change what the shaping paid, in training and by playing a finished environment."""
 
-# TorchRL's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportMissingTypeStubs=false
+# The host's types are generic or missing.
+# pyright: standard
 
 from __future__ import annotations
 

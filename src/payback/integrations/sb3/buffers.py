@@ -1,7 +1,7 @@
 """Compare what a model's buffer holds with what the shaping paid, and find buffers that undo the guarantee."""
 
-# Stable-Baselines3's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# The host's types are generic or missing.
+# pyright: standard
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class BufferCheck:
             ours = type(buffer).add.__module__.startswith(OWN)
             culprit = "another callback" if ours else f"the buffer ({type(buffer).__name__})"
             remedy = "add bonuses up before they are shaped" if ours else "store rewards as they come"
-            return changed_reward(paid[t, k], given[t, k], int(k), culprit, remedy)
+            return changed_reward(float(paid[t, k]), float(given[t, k]), int(k), culprit, remedy)
         if "advantages" in columns and _has_own_advantages(buffer):
             off = buffer.advantages + buffer.values - buffer.returns
             if not np.allclose(off, 0, atol=ROUNDING * (1 + np.abs(buffer.returns).max())):

@@ -1,7 +1,7 @@
 """The callback that checks what the wrapper cannot see, keeps F̄ with the model, and logs the shaping's figures."""
 
-# Stable-Baselines3's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# The host's types are generic or missing.
+# pyright: standard
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Find the shapings in a stack of VecEnv wrappers, and keep their F̄ with a saved model: in SB3's file, as numbers."""
 
-# Stable-Baselines3's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# The host's types are generic or missing.
+# pyright: standard
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The VecEnv wrapper that adds potential-based shaping, γΦ(s′) − Φ(s)."""
 
-# Stable-Baselines3's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# The host's types are generic or missing.
+# pyright: standard
 
 from __future__ import annotations
 
