@@ -6,7 +6,7 @@
 The wrapped environment pays r_t + F'_t. Put wrappers that measure the extrinsic return (RecordEpisodeStatistics)
 inside, and nothing that scales or clips rewards outside. `step` returns in `info`, per environment,
 
-    extrinsic r_t,  intrinsic F_t,  shaped F'_t,  owed the debt at the next step,  truncated as the environment said
+    extrinsic r_t,  intrinsic F_t,  shaped F'_t,  owed the debt at the next step,  the environment's own truncated
 
 where F, F' and the debt are 0 in invalid rows.
 """
@@ -247,12 +247,12 @@ class ShapeReward(Shaping, gym.Wrapper, RecordConstructorArgs):
         return spec
 
     @property
-    def shaping_state(self) -> LedgerState:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def shaping_state(self) -> LedgerState:
         """The ledger's state."""
         return self._batch.shaping_state
 
     @shaping_state.setter
-    def shaping_state(self, state: LedgerState) -> None:
+    def shaping_state(self, state: LedgerState) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         self._batch.shaping_state = state
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:

@@ -28,7 +28,7 @@ def copy(x: Any) -> Any:
 
 
 def autoreset_mode(env: VectorEnv) -> AutoresetMode:
-    """Return how a vector environment resets, or raise if it does not say."""
+    """Return how a vector environment resets; raise if its metadata has no mode."""
     mode = (env.metadata or {}).get("autoreset_mode")
     try:
         return AutoresetMode(mode)

@@ -6,7 +6,7 @@
     obs, state, reward, terminated, truncated, info = env.step(keys, state, actions, params)
 
 `step` returns as many values as the environment's own: six as of gymnax 1.0, five (with `done`) before it and behind
-`LegacyStepAPIWrapper`. All that is remembered is in the state: the loans, the bonus, the last observation. `info` gets
+`LegacyStepAPIWrapper`. The state holds the debts, the bonus and the last observation. `info` gets
 
     extrinsic r_t,  intrinsic F_t,  shaped F'_t,  owed the debt at the next step
     truncated: whether the environment truncated the episode, also where the debt was settled
@@ -86,7 +86,7 @@ class ShapeVectorReward:
     """Add the shaped intrinsic reward to B environments in gymnax's form, which this wrapper steps under `vmap`.
 
     The B environments share F̄ and what a bonus learns. `reset` and `step` take B keys, states and actions, and one
-    `params`. Call `reset` once: it also begins F̄ and the bonus anew, and gymnax resets episodes inside `step`.
+    `params`. Call `reset` once: it also restarts F̄ and the bonus, and gymnax resets episodes inside `step`.
 
     `on_truncation="settle"` (the default, which warns once) collects the debt at a time limit and reports the step as
     terminated; "carry" leaves the debt to the bootstrapped value, and needs a six-valued `step`. `observe_debt` adds

@@ -22,7 +22,7 @@ from payback.monitor import Monitor
 
 @contextmanager
 def host(name: str, install: str) -> Generator[None, None, None]:
-    """Turn an import error of the host `name` into one that says how to `install` it.
+    """Add to an import error of the host `name` how to `install` it.
 
     >>> with host("Gymnasium", "pip install 'payback[gymnasium]'"):
     ...     import no_such_package
@@ -36,7 +36,7 @@ def host(name: str, install: str) -> Generator[None, None, None]:
 
 
 def ask(bonus: Callable[..., Any], num_envs: int, step: int, *transition: Any) -> Any:
-    """Call the bonus on a batch of transitions; if it raises, say at which step."""
+    """Call the bonus on a batch of transitions; if it raises, name the step."""
     try:
         return bonus(*transition)
     except Exception as error:
@@ -54,7 +54,7 @@ def bind_bonus(bonus: Any, observation_space: Any, action_space: Any) -> None:
 
 
 def read_intrinsic(values: Any, num_envs: int, step: int, valid: np.ndarray | None = None) -> np.ndarray:
-    """Return F as float64 of shape (B,), or say which environment's is wrong, and at which step."""
+    """Return F as float64 of shape (B,); an error names the environment and the step."""
     F = values if type(values) is np.ndarray and values.dtype == np.float64 else _as_floats(values, num_envs, step)
     if F.shape != (num_envs,):
         raise ValueError(

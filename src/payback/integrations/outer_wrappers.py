@@ -22,9 +22,9 @@ CALLS = ("step", "step_wait", "reset")
 class OuterWrapperCheck:
     """Read who calls the shaping's first steps, and warn once of a wrapper that undoes its guarantee.
 
-    A wrapper does not know what is wrapped around it; but while it steps, the wrappers around it are in their own
-    `step`, on the call stack. This finds those in the same process that are known to change rewards, that take several
-    steps for one of their own (their rewards are added up, or lost), or that step inside their `reset`.
+    A wrapper does not know what is wrapped around it, but while it steps, the wrappers around it are on the call stack.
+    This detects those in the same process that are known to change rewards, that take several steps for one of their
+    own (and add up or lose rewards), or that step in their `reset`.
     """
 
     def __init__(self) -> None:
@@ -49,8 +49,8 @@ class OuterWrapperCheck:
         if problem:
             self.left = 0
             warn(
-                f"{problem}: loans and repayments no longer cancel, so the bonus may change the optimal policy. Put it "
-                "inside the shaping, which belongs last; this warning is given once"
+                f"{problem}: bonuses and repayments no longer cancel, so the bonus may change the optimal policy. "
+                "Put it inside the shaping, which belongs last; this warning is given once"
             )
         # Held until the next look, because a frame that is alive cannot be mistaken for a later call's.
         self._before = [frame for frame, _ in callers] if self.left else []
@@ -85,7 +85,7 @@ def _callers() -> list[tuple[FrameType, Any]]:
     while frame is not None:
         if frame.f_code.co_name in CALLS:
             layer = frame.f_locals.get(frame.f_code.co_varnames[0]) if frame.f_code.co_argcount else None
-            # An environment, or SB3's wrapper of several; no shaping, because stacking two warns when they are built.
+            # No shaping, because stacking two warns when they are built.
             is_environment = hasattr(layer, "action_space") and hasattr(layer, "__dict__")
             if is_environment and not isinstance(vars(layer).get("monitor"), Monitor):
                 found.append((frame, layer))

@@ -2,13 +2,12 @@
 
     config.callbacks(partial(ShapeReward, bonus=novelty, transform=payback.grm(0.99, delay=30)))
 
-It works on the environment runners, step by step: a learner connector sees every chunk of an episode as a whole one,
-and would settle debts that are not due. A debt lives as long as its episode, over all the chunks RLlib cuts it into.
-Evaluation is not shaped. `episode_return_mean` is the shaped return; the extrinsic one is reported as
-`extrinsic_return_mean` beside it. Each step's info has extrinsic, intrinsic, shaped, owed and the original truncated.
+It works on the environment runners, step by step, because a learner connector sees chunks of episodes and would settle
+debts at their borders. Evaluation is not shaped. `episode_return_mean` is the shaped return, `extrinsic_return_mean`
+the task's. Each step's info has extrinsic, intrinsic, shaped, owed and the original truncated.
 
-With several environment runners F̄ is merged after each training iteration and handed back to all of them. It is part
-of the algorithm's state and so of its checkpoints; open episodes and their debts are not.
+With several environment runners F̄ is merged after each training iteration and given back to all. It is part of the
+algorithm's checkpoints; open episodes and their debts are not.
 """
 
 # The host's types are generic or missing.
@@ -161,8 +160,8 @@ class ShapeReward(RLlibCallback):
                 self._warned = True
                 messages.warn(
                     f"the shaping paid {extrinsic[k] + shaped[k]:.6g}, but {rewards[k]:.6g} goes to the learner, "
-                    "because another callback or a connector changes rewards after it: loans and repayments no longer "
-                    "cancel; change rewards in the environment, or in a callback that comes before ShapeReward"
+                    "because another callback or a connector changes rewards: bonuses and repayments no longer cancel; "
+                    "change rewards in the environment, or in a callback before ShapeReward"
                 )
                 return
 

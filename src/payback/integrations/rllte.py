@@ -51,9 +51,8 @@ class ShapeRollouts(Shaping):
     """Shape the rewards of an rllte module, one rollout after another.
 
     `scale` divides F by its root mean square so far (`scale_by_rms`), in the place of the module's own normalisation.
-    `learner_gamma` must equal the transform's. `record` names a folder for the log of all steps that `payback audit`
-    reads; `monitor.close()` writes what is left of it. After a reset in mid-episode call `reset()`. Call `watch` of the
-    module itself where it has one.
+    `learner_gamma` must equal the transform's. `record` names a folder for a log that `payback audit` reads; call
+    `monitor.close()` at the end. After a reset in mid-episode call `reset()`. Call the module's `watch` yourself.
     """
 
     def __init__(

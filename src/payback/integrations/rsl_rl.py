@@ -9,7 +9,7 @@ a debt that was settled at that step this is the double payment that reverses pr
 (`on_truncation="settle"`: the time limit is part of the task), or kept and the debt left to the value ("carry"):
 
     F'_t = −Debt_t + γ Debt_t at such a time-out, so that for a critic that sees the debt, V = V_E − Debt,
-    r_t + F'_t + γ V(s_t) = r_t + γ V_E(s_t) − Debt_t                                                       (the law)
+    r_t + F'_t + γ V(s_t) = r_t + γ V_E(s_t) − Debt_t
 
 since it is V(s_t), not V(s_{t+1}), that rsl_rl bootstraps with.
 
@@ -53,11 +53,11 @@ once. The bonus's method `reset(where)`, if it has one, gets the (B,) mask of th
 class ShapedPPO(PPO):
     """PPO of rsl_rl with a shaped intrinsic reward.
 
-    The bonus is rsl_rl's RND, if `rnd_cfg` is given, or `bonus`. `on_truncation="settle"` collects the debt at a
-    time-out and masks the time-out, so that nothing is bootstrapped there; "carry" lets rsl_rl bootstrap and leaves the
-    debt to the value. The learner's gamma must equal the transform's. rsl_rl deep-copies its configuration: read the
-    bonus as `runner.alg.bonus`. With several GPUs each process has an F̄ of its own. `record` names a folder for the
-    log of all steps that `payback audit` reads; each step is then copied to the CPU.
+    The bonus is rsl_rl's RND (`rnd_cfg`) or `bonus`. `on_truncation="settle"` (the default, which warns once) collects
+    the debt at a time-out and masks the time-out, so rsl_rl does not bootstrap there; "carry" leaves the debt to the
+    bootstrapped value. The learner's gamma must equal the transform's. rsl_rl deep-copies its configuration: read the
+    bonus as `runner.alg.bonus`. With several GPUs each process has its own F̄. `record` names a folder for a log that
+    `payback audit` reads; each step is then copied to the CPU.
     """
 
     def __init__(

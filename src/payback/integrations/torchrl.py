@@ -3,13 +3,12 @@
     env = TransformedEnv(base, Compose(RNDTransform(target, predictor), ShapeReward(payback.grm(0.99, delay=30))))
 
 It reads `intrinsic_reward`, which RNDTransform writes, and pays `reward` = r_t + F'_t. The ledger's state travels in
-the tensordict, under "loans", so that batched environments, collectors and resets handle it like any other state; F̄
-is a buffer of the transform. The tensordict also gets `debt` (give it to a network by its key), `extrinsic_reward`,
-`shaped_reward` and `was_truncated`, whether the environment truncated the episode.
+the tensordict under "loans"; F̄ is a buffer of the transform. The tensordict also gets `debt` (give it to a network by
+its key), `extrinsic_reward`, `shaped_reward` and `was_truncated`, the environment's own flag.
 
-Put StepCounter, and whatever else truncates, before this transform: a truncation that it does not see drops the debt
-at the next reset, which `drops` counts. Put nothing after it that scales or clips the reward: at each step it compares
-the last reward with what it paid, and warns. `check_wiring(env)` plays a finished environment before training.
+Put StepCounter, and whatever else truncates, before this transform; otherwise the next reset drops the debt, which
+`drops` counts. Put nothing after it that scales or clips the reward: it compares each reward with what it paid, and
+warns. `check_wiring(env)` plays a finished environment before training.
 """
 
 # The host's types are generic or missing.
@@ -36,8 +35,6 @@ with host("TorchRL", "pip install 'payback[torchrl]'"):
     from torchrl.envs.transforms import Transform
 
 __all__ = ["ShapeReward", "check_wiring"]
-
-HALVES = (torch.float16, torch.bfloat16)
 
 
 class ShapeReward(Transform):
@@ -225,7 +222,7 @@ class ShapeReward(Transform):
 
 
 def _read_intrinsic(next_tensordict: TensorDictBase, key: str, step: int) -> torch.Tensor:
-    """Return F as float64 of shape (B,), without its graph, or say which environment's is wrong, and at which step."""
+    """Return F as float64 of shape (B,), without its graph; an error names the environment and the step."""
     F = next_tensordict.get(key, None)
     n = next_tensordict.batch_size.numel()
     if F is None:
@@ -252,14 +249,9 @@ def _read_end(what: str, flags: torch.Tensor) -> torch.Tensor:
 
 
 def _refuse_dtype(dtype: torch.dtype) -> None:
-    """Refuse to pay in half precision or in integers, because rounded loans and repayments do not cancel."""
-    if dtype in HALVES:
+    """Refuse half precision and integers, in which bonuses and repayments are rounded and do not cancel."""
+    if dtype not in (torch.float32, torch.float64):
         raise TypeError(
-            f"the environment's reward is {dtype}, in which loans and repayments do not cancel, because they are "
-            "rounded to two or three digits; cast the reward to float32 before ShapeReward (DTypeCastTransform)"
-        )
-    if not dtype.is_floating_point:
-        raise TypeError(
-            f"the environment's reward is {dtype}, which cannot hold loans and repayments, because they are fractions; "
-            "cast the reward to float32 before ShapeReward (DTypeCastTransform)"
+            f"the environment's reward is {dtype}, in which bonuses and repayments are rounded and do not cancel; cast "
+            "it to float32 before ShapeReward (DTypeCastTransform)"
         )

@@ -91,8 +91,8 @@ def refuse_stacked(shaping: Transform, gamma: float) -> None:
 def warn_outer_transforms(shaping: Transform) -> None:
     """Warn of transforms that change rewards around a vector (SerialEnv) of shaped environments.
 
-    The vector copies what its environments pay, so `RewardTamperCheck` cannot follow it. But while the shaping takes a
-    step, the environments around it are on the call stack, if they are in the same process.
+    The vector copies rewards, so `RewardTamperCheck` cannot follow them; but in one process the environments around the
+    shaping are on the call stack while it takes a step.
     """
     frame: Any = sys._getframe(1)
     while frame is not None:
@@ -104,7 +104,7 @@ def warn_outer_transforms(shaping: Transform) -> None:
         changing = [part for part in parts if type(part).__name__ in CHANGING and "reward" in part.in_keys]
         if changing:
             warn(
-                f"{names(changing)} around a vector of shaped environments changes the rewards that they paid: loans "
+                f"{names(changing)} around a vector of shaped environments changes the rewards that they paid: bonuses "
                 "and repayments no longer cancel; put it before ShapeReward"
             )
             return
@@ -128,9 +128,8 @@ def check_wiring(env: Any, episodes: int = 20) -> int:
     """Play `episodes` with random actions, and compare the reward that comes out with r_t + F′_t as it was paid.
 
     Takes the finished TransformedEnv. Raises InvarianceError where a transform after ShapeReward changes the reward
-    (clipping, VecNorm, a frame skip) or ends episodes behind its back (StepCounter). Returns their number. The
-    environment is reset afterwards, without debts, and F̄ put back; what the bonus learned stays. Nothing of it is
-    recorded.
+    (clipping, VecNorm, a frame skip) or ends episodes (StepCounter). Returns the number of episodes. Afterwards the
+    environment is reset and F̄ restored; what the bonus learned stays. Nothing is recorded.
     """
     shaping = _find(env)
     monitor = shaping.monitor

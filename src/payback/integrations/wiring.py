@@ -23,11 +23,10 @@ STEPS_PER_EPISODE = 10_000
 def check_wiring(env: Any, episodes: int = 20) -> int:
     """Play `episodes` with random actions, and compare the outermost reward with r_t + F′_t as the shaping paid it.
 
-    Takes the finished stack, single or vector, with all that is wrapped around `ShapeReward` or `ShapeVectorReward`.
-    Raises InvarianceError where a wrapper outside changes the reward (clipping, NormalizeReward, a frame skip that adds
-    rewards) or ends episodes behind the shaping's back (a time limit outside), and warns of two stacked shapings and of
-    a reward wrapper outside that happened to change nothing. Returns the number of episodes. The environment is reset
-    afterwards, without debts, and F̄ restored; what the bonus learned stays. Nothing of it is recorded.
+    Takes the finished stack, single or vector. Raises InvarianceError where a wrapper outside changes the reward
+    (clipping, NormalizeReward, a frame skip) or ends episodes (a time limit outside); warns of two stacked shapings and
+    of a reward wrapper outside that happened to change nothing. Returns the number of episodes. Afterwards the
+    environment is reset and F̄ restored; what the bonus learned stays. Nothing is recorded.
 
     >>> import gymnasium, payback
     >>> from payback.integrations.gymnasium import ShapeReward
@@ -181,8 +180,8 @@ def names_of(layers: list[Any]) -> str:
 class MissingResetCheck:
     """Warn once that an environment was stepped after an episode's end without a reset.
 
-    For environments that do not reset themselves (Gymnasium's DISABLED, and single ones): a step after the end is then
-    an autoreset row of something inside that resets by itself, which the shaping takes for a transition.
+    For environments that do not reset themselves (Gymnasium's DISABLED, and single ones): such a step is an autoreset
+    row of something inside, which the shaping would take for a transition.
 
     >>> missing = MissingResetCheck()
     >>> missing.step(np.array([True]), 1)

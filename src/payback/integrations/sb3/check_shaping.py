@@ -157,7 +157,7 @@ def gamma_problems_of(model: Any, stack: Stack) -> list[str]:
     if learner is None:
         name = type(model).__name__
         return [
-            f"{name} has no discount: it learns from undiscounted returns, but the loans are repaid with gamma "
+            f"{name} has no discount: it learns from undiscounted returns, but bonuses are repaid with gamma "
             f"{gamma}; use gamma=1 in the transform"
             for gamma in gammas
             if gamma != 1
@@ -173,7 +173,7 @@ def problems_of(model: Any, env: VecEnv) -> list[str]:
     problems = gamma_problems_of(model, stack)
     if any(isinstance(wrapper, VecNormalize) and wrapper.norm_reward for _, outside in stack for wrapper in outside):
         problems.append(
-            "VecNormalize outside the shaping divides and clips shaped rewards by a drifting scale, so loans and "
+            "VecNormalize outside the shaping divides and clips shaped rewards by a drifting scale, so bonuses and "
             "repayments no longer cancel; put it inside ShapeVectorReward, or use norm_reward=False"
         )
     inner = unwrap_vec_normalize(stack[-1][0].venv)

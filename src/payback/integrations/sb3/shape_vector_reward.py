@@ -31,10 +31,9 @@ environments whose episode is over.
 class Unshaped(VecEnvWrapper):
     """Pass everything on, so that training and evaluation environments are wrapped alike.
 
-    SB3's EvalCallback walks both stacks side by side to copy the statistics of VecNormalize, and fails where one has a
-    wrapper more. ShapeVectorReward is built on this one, because EvalCallback also warns of a training environment that
-    is not of the evaluation environment's type. Where the policy sees the debt, give `observe_debt=True` here, too: an
-    agent that borrows nothing owes 0.
+    SB3's EvalCallback copies the statistics of VecNormalize from stack to stack, so both need the same wrappers; it
+    also compares their types, which is why ShapeVectorReward derives from this class. Where the policy sees the debt,
+    pass `observe_debt=True` here, too: without a bonus the debt is 0.
 
         EvalCallback(VecNormalize(Unshaped(make_vec_env("CartPole-v1", 4)), norm_reward=False, training=False))
     """
