@@ -21,8 +21,7 @@ from payback.auditing.infer import (
     bonus_size,
     by_ages,
     discounted,
-    measured,
-    one_delay,
+    fitted,
 )
 
 TINY = 1e-300
@@ -145,17 +144,16 @@ class Evidence:
             return None
         several = self.episodes[:FITTED_EPISODES]
         plain = [Span(e.shaped, e.bonus) for e in several]
-        limit = FIT * bonus_size(plain)
-        for fit in (None if self.known is None else measured(self.known, plain), one_delay(plain, self.gamma)):
-            if fit is not None and fit.error <= limit:
-                return fit
+        fit = fitted(plain, self.gamma, self.known)
+        if fit is not None:
+            return fit
         # Either nothing is owed at the start of an episode, or the loans of the one before are.
         within = [Span(e.shaped, e.bonus - self.mean, np.zeros(LAGS)) for e in several]
         across = [Span(e.shaped, e.bonus, e.bonus_before) for e in several if len(e.bonus_before)]
         inner = by_ages(within, self.gamma, centred=True)
         fits = [inner and inner._replace(mean=self.mean), by_ages(across, self.gamma) if across else None]
         best = min((fit for fit in fits if fit is not None), key=lambda fit: fit.error, default=None)
-        return best if best is not None and best.error <= limit else None
+        return best if best is not None and best.error <= FIT * bonus_size(plain) else None
 
     def predicted(self, e: LeakyEpisode, across: bool) -> np.ndarray | None:
         """Return what each step is paid if none settles; `across` also repays the loans of the previous episode."""

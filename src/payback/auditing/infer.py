@@ -271,20 +271,27 @@ def settles(span: Span, gamma: float, known: MatchingFit | None) -> tuple[bool |
 
     `known` is the fit of an earlier episode, tried first because one log has one matching.
     """
-    size = bonus_size([span])
-    if size == 0:
+    if bonus_size([span]) == 0:
         return (None if span.paid.any() else True), known
-    for fit in _candidates(span, gamma, known):
-        here = None if fit is None else measured(fit, [span])
-        if here is not None and here.error <= FIT * size:
-            return _last_settles(here, span, gamma), here
-    return None, known
+    fit = fitted([span], gamma, known)
+    return (None, known) if fit is None else (_last_settles(fit, span, gamma), fit)
 
 
-def _candidates(span: Span, gamma: float, known: MatchingFit | None) -> Iterator[MatchingFit | None]:
-    yield known if known is not None and len(span.paid) >= 2 * len(known.repaid) + 8 else None
-    yield one_delay([span], gamma)
-    yield by_ages([span], gamma)
+def fitted(spans: list[Span], gamma: float, known: MatchingFit | None) -> MatchingFit | None:
+    """Return the first that fits the rows: the known matching, one delay, shares of many ages; None if none does."""
+    limit = FIT * bonus_size(spans)
+    for fit in _candidates(spans, gamma, known):
+        here = None if fit is None else measured(fit, spans)
+        if here is not None and here.error <= limit:
+            return here
+    return None
+
+
+def _candidates(spans: list[Span], gamma: float, known: MatchingFit | None) -> Iterator[MatchingFit | None]:
+    longest = max(len(span.paid) for span in spans)
+    yield known if known is not None and longest >= 2 * len(known.repaid) + 8 else None
+    yield one_delay(spans, gamma)
+    yield by_ages(spans, gamma)
 
 
 def _last_settles(fit: MatchingFit, span: Span, gamma: float) -> bool | None:
