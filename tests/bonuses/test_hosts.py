@@ -17,7 +17,7 @@ from .cases import FRESH, NETWORKS
 from .streams import Ring
 
 GAMMA = 0.9
-pytestmark = pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*truncated episode:payback.ShapingWarning")
 
 
 def weights(bonus):

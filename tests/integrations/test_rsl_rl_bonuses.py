@@ -102,3 +102,22 @@ def test_every_ready_bonus_reads_its_tensordicts(name):
     F = torch.stack([row[3] for row in trained.alg.kept])
     assert F.std() > 0
     assert trained.alg.monitor.broken == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*truncated episode:payback.ShapingWarning")
+def test_a_key_of_extras_is_a_bonus():
+    paid = []
+    for bonus in ("novelty", lambda obs, actions, next_obs, extras: extras["novelty"]):
+        trained = runner(Random(3), {**shaped(payback.grm(GAMMA, 3)), "class_name": Kept, "bonus": bonus}, 30)
+        with redirect_stdout(StringIO()):
+            trained.learn(1)
+        assert trained.alg.monitor.broken == 0
+        paid.append(torch.stack([row[3] for row in trained.alg.kept]))
+    ended = torch.stack([row[1] for row in trained.alg.kept]).bool()
+    torch.testing.assert_close(torch.where(ended, 0.0, paid[0]), paid[1])
+    assert (paid[0][ended] > 0).all(), "the environment knows its bonus of an episode's last step"
+    with (
+        pytest.raises(KeyError, match="extras has no 'nowhere'; the environment gives novelty, "),
+        redirect_stdout(StringIO()),
+    ):
+        runner(Random(3), {**shaped(payback.grm(GAMMA, 3)), "bonus": "nowhere"}, 30).learn(1)

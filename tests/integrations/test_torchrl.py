@@ -19,7 +19,9 @@ with warnings.catch_warnings():  # TorchRL deprecates parts of itself while it i
 
 import payback
 from payback import ShapingWarning
-from payback.integrations.torchrl import ShapeReward
+from payback.bonuses import EpisodicCount
+from payback.bonuses.torch import ICM
+from payback.integrations.torchrl import BonusTransform, ShapeReward
 
 from .own_match import halves
 
@@ -168,6 +170,41 @@ def test_a_reset_in_mid_episode_is_counted(walks):
     assert env.transform[-1].drops == 3
     env.reset()
     assert env.transform[-1].drops == 3
+
+
+@pytest.mark.filterwarnings("ignore:.*truncated episode:payback.ShapingWarning")
+@pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.ShapingWarning")
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_bonus_is_called_as_in_the_other_hosts(walk, batched):
+    """A ready one, which finds the actions itself, and a callable; what it is reset by are the ends of episodes."""
+
+    def env_of(bonus):
+        base = SerialEnv(B, lambda: GymWrapper(walk())) if batched else GymWrapper(walk())
+        shaping = ShapeReward(payback.grm(GAMMA, 3), on_truncation="settle")
+        env = TransformedEnv(base, Compose(StepCounter(5), BonusTransform(bonus), shaping))
+        env.set_seed(1)
+        return env
+
+    env = env_of(ICM(warmup=0, learn_every=2))
+    check_env_specs(env)
+    torch.manual_seed(0)
+    rollout = env.rollout(40, break_when_any_done=False)
+    assert rollout["next", "intrinsic_reward"].std() > 0
+    assert_law([rollout], least=5)
+
+    visits = env_of(EpisodicCount(1.0, key=lambda obs: 0)).rollout(40, break_when_any_done=False)["next"]
+    since = torch.zeros_like(visits["done"][..., 0, :], dtype=torch.float32)
+    for t in range(40):
+        step = visits[..., t]
+        since += 1
+        torch.testing.assert_close(step["intrinsic_reward"], 1 / (1 + since))
+        since = torch.where(step["done"] | step["was_truncated"], 0.0, since)
+
+
+def test_a_bonus_of_another_shape_is_refused(walk):
+    env = TransformedEnv(GymWrapper(walk()), Compose(BonusTransform(lambda *transition: torch.ones(2))))
+    with pytest.raises(ValueError, match=r"at step 0 has shape \(2,\), not \(1,\)"):
+        env.rollout(1)
 
 
 class Broken(Transform):

@@ -41,8 +41,8 @@ with host("rsl_rl", "pip install 'payback[rsl-rl]'"):
     import torch
     from rsl_rl.algorithms import PPO
 
-Source = Callable[[Any, Any, Any, dict[str, Any]], Any]
-"""(obs, actions, next_obs, extras) → (B,) on batches; the observations are rsl_rl's TensorDicts.
+Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
+"""(obs, actions, next_obs, extras) → (B,) on batches, or a key of extras; the observations are rsl_rl's TensorDicts.
 
 rsl_rl does not show an episode's last observation: in the rows of `dones`, `next_obs` is the next episode's first,
 `extras["valid"]` is False, and F is taken as 0, which changes no preference, because the last step's loan is repaid at
@@ -72,7 +72,7 @@ class ShapedPPO(PPO):
         messages.refuse_unknown(transform, on_truncation)
         super().__init__(*args, **options)
         if (bonus is None) == (self.rnd is None):
-            raise ValueError("ShapedPPO needs one bonus: give rnd_cfg, or bonus, a callable, and not both")
+            raise ValueError("ShapedPPO needs one bonus: give rnd_cfg, or bonus (a callable, a key of extras)")
         messages.warn_unseen_debt(transform, on_truncation, "Add `runner.alg.debts.owed` to the critic's observations")
         # rsl_rl bootstraps with V(s_t): a carried debt is settled too, and γ Debt_t given back.
         ledger = make(transform, None if on_truncation is None else "settle")
@@ -96,7 +96,8 @@ class ShapedPPO(PPO):
         ended = _flags("dones", dones)
         limit = extras.get("time_outs")
         limit = torch.zeros_like(ended) if limit is None else _flags("time_outs", limit.to(ended.device)) & ended
-        F = torch.where(ended, 0.0, self._ask(obs, ended, extras))
+        F = self._ask(obs, ended, extras)
+        F = F if isinstance(self.bonus, str) else torch.where(ended, 0.0, F)
         ledger = self.monitor.ledger
         before = ledger.init(F) if self.debts is None else self.debts
         self.debts, step = ledger.step(before, F, ended & ~limit, limit)
@@ -142,6 +143,10 @@ class ShapedPPO(PPO):
         """Return F_t in float64, (B,)."""
         if self.bonus is None:
             values: Any = self.rnd.get_intrinsic_reward(obs)  # type: ignore[union-attr]
+        elif isinstance(self.bonus, str):
+            if self.bonus not in extras:
+                raise KeyError(f"extras has no {self.bonus!r}; the environment gives {', '.join(sorted(extras))}")
+            values = extras[self.bonus]
         else:
             before, actions = self.transition.observations, self.transition.actions
             if not self.monitor.steps:  # rsl_rl has no spaces: its actions are numbers

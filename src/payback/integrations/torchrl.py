@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from payback.core.state import leaves, rebuild, roles
 from payback.core.transform import Match, RewardTransform
 from payback.core.validate import read_flags
-from payback.integrations.host import host
+from payback.integrations.host import ask, bind_bonus, host
 from payback.integrations.torchrl_wiring import RewardTamperCheck, check_wiring, refuse_stacked, warn_outer_transforms
 from payback.ledger import LedgerState, OnTruncation, make
 from payback.monitor import Monitor, to_numpy
@@ -34,7 +35,7 @@ with host("TorchRL", "pip install 'payback[torchrl]'"):
     from torchrl.data import Binary, Composite, Unbounded
     from torchrl.envs.transforms import Transform
 
-__all__ = ["ShapeReward", "check_wiring"]
+__all__ = ["BonusTransform", "ShapeReward", "check_wiring"]
 
 
 class ShapeReward(Transform):
@@ -221,6 +222,55 @@ class ShapeReward(Transform):
         return reward_spec
 
 
+class BonusTransform(Transform):
+    """Write what a bonus pays as `intrinsic_reward`, for ShapeReward to read: in the place of RNDTransform.
+
+        Compose(StepCounter(200), BonusTransform(EpisodicCount()), ShapeReward(payback.grm(0.99, delay=30)))
+
+    `bonus` is a ready one or a callable of your own, (obs, action, next_obs, info) → (B,), as in the other hosts; `obs`
+    is the entry `in_key`, its batch axes flattened to one. Its `reset(where)`, if it has one, is called at resets.
+    """
+
+    def __init__(
+        self,
+        bonus: Callable[[Any, Any, Any, dict[str, Any]], Any],
+        *,
+        in_key: str = "observation",
+        intrinsic_key: str = "intrinsic_reward",
+    ):
+        super().__init__(in_keys=[in_key], out_keys=[intrinsic_key])
+        self.bonus, self.in_key, self.intrinsic_key, self._steps = bonus, in_key, intrinsic_key, 0
+
+    def _step(self, tensordict: TensorDictBase, next_tensordict: TensorDictBase) -> TensorDictBase:
+        batch, n = next_tensordict.batch_size, next_tensordict.batch_size.numel()
+        sources = (tensordict, self.in_key), (tensordict, "action"), (next_tensordict, self.in_key)
+        rows = [part.get(key).reshape(n, *part.get(key).shape[len(batch) :]) for part, key in sources]
+        if not self._steps:  # TorchRL's actions are numbers, one-hot where the environment takes whole ones
+            bind_bonus(self.bonus, None, SimpleNamespace(shape=tuple(rows[1].shape[1:])))
+        valid = tensordict.get("_step", None)
+        info = {} if valid is None else {"valid": to_numpy(valid.reshape(-1))}
+        F = torch.as_tensor(ask(self.bonus, n, self._steps, *rows, info), device=rows[2].device)
+        if F.numel() != n:
+            raise ValueError(f"the intrinsic reward at step {self._steps} has shape {tuple(F.shape)}, not ({n},)")
+        self._steps += 1
+        next_tensordict.set(self.intrinsic_key, F.reshape(*batch, 1).to(torch.float32))
+        return next_tensordict
+
+    def _reset(self, tensordict: TensorDictBase, tensordict_reset: TensorDictBase) -> TensorDictBase:
+        if hasattr(self.bonus, "reset"):
+            mask = tensordict.get("_reset", None)
+            n = tensordict_reset.batch_size.numel()
+            where = torch.ones(n, dtype=torch.bool) if mask is None else mask.reshape(-1)
+            getattr(self.bonus, "reset")(to_numpy(where))  # noqa: B009  a callable need not have one
+        return tensordict_reset
+
+    def transform_reward_spec(self, reward_spec: Any) -> Any:
+        """Add the intrinsic reward."""
+        spec = reward_spec["reward"]
+        reward_spec[self.intrinsic_key] = Unbounded(spec.shape, device=spec.device, dtype=torch.float32)
+        return reward_spec
+
+
 def _read_intrinsic(next_tensordict: TensorDictBase, key: str, step: int) -> torch.Tensor:
     """Return F as float64 of shape (B,), without its graph; an error names the environment and the step."""
     F = next_tensordict.get(key, None)
@@ -228,7 +278,7 @@ def _read_intrinsic(next_tensordict: TensorDictBase, key: str, step: int) -> tor
     if F is None:
         raise KeyError(
             f"there is no {key!r} in the tensordict at step {step}: "
-            "put the transform that computes it (RNDTransform) before ShapeReward"
+            "put the transform that computes it (RNDTransform, BonusTransform) before ShapeReward"
         )
     if F.numel() != n:
         raise ValueError(
