@@ -200,6 +200,7 @@ def test_an_event_repays():
 
 
 def test_it_records_what_it_paid(tmp_path):
+    pytest.importorskip("pyarrow")
     env = ShapeReward(Hunt(), "novelty", GRM, record=tmp_path / "log", learner_gamma=GAMMA)
     steps = sum(len(alive) for alive, *_ in play(env))
     env.close()
@@ -218,7 +219,7 @@ def test_it_passes_pettingzoos_own_test():
 
 
 def test_a_game_of_pettingzoo_in_which_agents_die():
-    raw = knights_archers_zombies.parallel_env(max_cycles=400, spawn_delay=5)
+    raw = knights_archers_zombies.parallel_env(max_cycles=600)
     env = ShapeReward(raw, lambda obs, a, n, i: abs(n - obs).mean(axis=(1, 2)), GRM, learner_gamma=GAMMA)
     env.reset(seed=0)
     died = 0
@@ -239,6 +240,15 @@ def test_bad_input_is_one_sentence():
         def observation_space(self, agent):
             return spaces.Dict(place=spaces.Discrete(2))
 
+    class Half(Hunt):
+        def step(self, actions):
+            obs, rewards, ends, cuts, infos = super().step(actions)
+            return obs, rewards, dict.fromkeys(ends, 0.5), cuts, infos
+
+    env = ShapeReward(Half(), "novelty", GRM)
+    env.reset()
+    with pytest.raises(ValueError, match="an agent's end"):
+        env.step(dict.fromkeys(AGENTS, 0))
     for env in (Differ(), Nested()):
         with pytest.raises(ValueError, match="don't fit into one batch"):
             ShapeReward(env, distance, GRM)

@@ -191,6 +191,26 @@ def test_an_agent_that_undoes_the_guarantee_is_refused(tmp_path):
         check_agent(agent_for(env, tmp_path, **right, rewards_shaper=lambda r, *_: r.clip(-1, 1)), env)
 
 
+def test_numbers_are_flags_only_where_they_are_0_and_1():
+    class Numbers(Lanes):
+        def step(self, actions):
+            obs, reward, terminated, truncated, infos = super().step(actions)
+            return obs, reward, terminated * self.one, truncated.long(), infos
+
+    env = ShapeVectorReward(
+        wrap_env(Numbers(), wrapper="isaaclab-single-agent", verbose=False), "novelty", GRM, learner_gamma=GAMMA
+    )
+    env.reset()
+    Numbers.one = 1.0
+    for _ in range(2 * LIMIT):
+        terminated = env.step(torch.zeros(B, 1))[2]
+    assert terminated.dtype == torch.bool
+    assert env.monitor.finished > B
+    Numbers.one, env._env._env.hazard = 0.5, 1.0
+    with pytest.raises(ValueError, match="terminated"):
+        env.step(torch.zeros(B, 1))
+
+
 def test_bad_input_is_one_sentence():
     with pytest.raises(TypeError, match="what skrl's wrap_env returns"):
         ShapeVectorReward(Lanes(), "novelty", GRM)

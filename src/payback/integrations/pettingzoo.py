@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from payback.core.transform import RewardTransform
-from payback.integrations.host import ask, bind_bonus, host, read_intrinsic
+from payback.integrations.host import ask, bind_bonus, host, read_end, read_intrinsic
 from payback.ledger import LedgerState, OnTruncation, make
 from payback.monitor import Monitor
 
@@ -134,7 +134,8 @@ class ShapeReward(BaseParallelWrapper):
         return self._show(obs, step.owed), paid, ended, cut, infos
 
     def _flags(self, flags: dict[Any, Any]) -> np.ndarray:
-        return np.array([bool(flags.get(agent, False)) for agent in self._rows])
+        row = np.array([flags.get(agent, False) for agent in self._rows])
+        return read_end("an agent's end", row, len(row))
 
     def _read(self, source: Source, transition: tuple[Any, ...], valid: np.ndarray) -> np.ndarray:
         """Return F, or the events, of all rows; 0 where an agent took no step."""

@@ -27,6 +27,7 @@ import numpy as np
 
 from payback import messages
 from payback.core.transform import RewardTransform
+from payback.core.validate import read_flags
 from payback.integrations.host import ask, bind_bonus, host
 from payback.ledger import LedgerState, OnTruncation, make
 from payback.monitor import Monitor
@@ -105,7 +106,7 @@ class ShapeVectorReward(Wrapper):
         """Step all environments; the reward is r_t + F'_t."""
         obs, reward, terminated, truncated, infos = self._env.step(actions)
         before, self._obs = self._obs, obs.clone()
-        terminated, truncated = terminated.reshape(-1).bool(), truncated.reshape(-1).bool()
+        terminated, truncated = _flags("terminated", terminated), _flags("truncated", truncated)
         ended = terminated | truncated
         transition = before, actions, obs, {**infos, "valid": (~ended).cpu().numpy()}
         F, event = self._ask(self._bonus, transition, ended), None
@@ -146,6 +147,11 @@ class ShapeVectorReward(Wrapper):
         """Close the environments, and write what is left of the log."""
         self.monitor.close()
         self._env.close()
+
+
+def _flags(what: str, flags: torch.Tensor) -> torch.Tensor:
+    flags = flags.reshape(-1)
+    return flags if flags.dtype == torch.bool else read_flags("the environment", what, flags, flags)
 
 
 def check_agent(agent: Any, env: Any) -> None:
