@@ -1,5 +1,7 @@
 """PettingZoo: each agent borrows and repays by itself, ends by itself, and is an invalid row after it has left."""
 
+import warnings
+
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -197,6 +199,33 @@ def test_an_event_repays():
         for agent, action in actions.items():
             info = infos[agent]
             assert last or (info["shaped"] == info["intrinsic"]) == (action == 0 or env.time == 1)
+
+
+def test_the_state_is_saved_and_loaded(tmp_path):
+    first, second = (ShapeReward(Hunt(0.0), "novelty", GRM, learner_gamma=GAMMA) for _ in range(2))
+    for env in (first, second):
+        env.reset()
+    for _ in range(4):
+        first.step(dict.fromkeys(AGENTS, 0))
+    first.save(tmp_path / "shaping.npz")
+    second.load(tmp_path / "shaping.npz")
+    np.testing.assert_array_equal(second.owed, first.owed)
+    assert first.owed.any()
+
+
+@pytest.mark.filterwarnings("always:on_truncation='carry'")
+def test_time_limits_are_warned_of_by_default_and_carried_debts_where_nobody_sees_them():
+    def said(**options):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            list(play(ShapeReward(Hunt(), "novelty", GRM, learner_gamma=GAMMA, **options), 3))
+        return [str(one.message) for one in seen]
+
+    (words,) = said()
+    assert "a truncated episode settles its debt" in words
+    (words,) = said(on_truncation="carry")
+    assert "Pass observe_debt=True" in words
+    assert said(on_truncation="settle") == said(on_truncation="carry", observe_debt=True) == []
 
 
 def test_it_records_what_it_paid(tmp_path):

@@ -127,15 +127,29 @@ def test_a_second_training_goes_on_with_the_debts(tmp_path):
     assert env.monitor.drops == env.monitor.broken == 0
 
 
-def test_only_a_settled_time_limit_is_warned_of():
-    for on_truncation, count in (("carry", 0), ("settle", 1)):
+def test_only_the_default_warns_of_a_time_limit():
+    for on_truncation, count in (("carry", 0), ("settle", 0), (None, 1)):
         env = shaped(on_truncation=on_truncation)
         env.reset()
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
             for _ in range(2 * LIMIT):
                 env.step(torch.zeros(B, 1))
-        assert sum("a truncated episode's debt is settled" in str(one.message) for one in seen) == count
+        assert sum("a truncated episode settles" in str(one.message) for one in seen) == count
+        assert len(seen) == count
+
+
+def test_the_state_is_saved_and_loaded(tmp_path):
+    first, second = shaped(), shaped()
+    for env in (first, second):
+        env.reset()
+    for _ in range(10):
+        first.step(torch.zeros(B, 1))
+    first.save(tmp_path / "shaping.npz")
+    second.load(tmp_path / "shaping.npz")
+    assert torch.equal(second.owed, first.owed)
+    assert first.owed.abs().sum() > 0
+    assert second.owed.device == first.owed.device
 
 
 def test_it_records_what_it_paid(tmp_path):

@@ -22,9 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from payback import messages
 from payback.core.transform import RewardTransform
-from payback.integrations.host import ask, bind_bonus, host, read_end, read_intrinsic
-from payback.ledger import LedgerState, OnTruncation, make
+from payback.integrations.host import Shaping, ask, bind_bonus, host, read_end, read_intrinsic
+from payback.ledger import OnTruncation, make
 from payback.monitor import Monitor
 
 with host("PettingZoo", "pip install 'payback[pettingzoo]'"):
@@ -43,11 +44,11 @@ and `infos["valid"]`, (B,), which is False in the rows of agents that took no st
 """
 
 
-class ShapeReward(BaseParallelWrapper):
+class ShapeReward(Shaping, BaseParallelWrapper):
     """Add the shaped intrinsic reward to each agent's reward.
 
     The parameters are those of the other adapters. `owed` has the debts, one per possible agent; `monitor` warns,
-    counts and logs; `payback.save_state` writes `shaping_state.loans`.
+    counts and logs; `save(path)` and `load(path)` keep the shaping's state, F̄ included.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class ShapeReward(BaseParallelWrapper):
         bonus: Source,
         transform: RewardTransform,
         *,
-        on_truncation: OnTruncation = "settle",
+        on_truncation: OnTruncation | None = None,
         observe_debt: bool = False,
         event: Source | None = None,
         learner_gamma: float | None = None,
@@ -74,20 +75,14 @@ class ShapeReward(BaseParallelWrapper):
                 "the agents' observations or actions don't fit into one batch, because their spaces differ or are no "
                 "arrays: compute the bonus in the environment, and name its info key"
             )
+        messages.warn_unseen_debt(transform, None if observe_debt else on_truncation, "Pass observe_debt=True")
         bind_bonus(bonus, *spaces[0])
         ledger = make(transform, on_truncation, trusted=True)
-        self.shaping_state: LedgerState = ledger.init(np.zeros(len(spaces)))
-        """What the ledger remembers between two steps."""
+        self.shaping_state = ledger.init(np.zeros(len(spaces)))
         self.monitor = Monitor(ledger, bonus=bonus, learner_gamma=learner_gamma, record=record)
-        """Warns, counts and logs."""
         self._bonus, self._event, self._observe, self._spaces = bonus, event, observe_debt, spaces[0]
         self._shown = {a: space_with_debt(env.observation_space(a)) for a in self._rows} if observe_debt else {}
         self._before: dict[Any, Any] | None = None
-
-    @property
-    def owed(self) -> np.ndarray:
-        """What each possible agent owes, valued at its next step: (B,)."""
-        return self.shaping_state.owed
 
     def observation_space(self, agent: Any) -> Any:
         """Return an agent's observation space, with the debt in it if it is observed."""

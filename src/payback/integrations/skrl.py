@@ -28,8 +28,8 @@ import numpy as np
 from payback import messages
 from payback.core.transform import RewardTransform
 from payback.core.validate import read_flags
-from payback.integrations.host import ask, bind_bonus, host
-from payback.ledger import LedgerState, OnTruncation, make
+from payback.integrations.host import Shaping, ask, bind_bonus, host
+from payback.ledger import OnTruncation, make
 from payback.monitor import Monitor
 
 with host("skrl", "pip install 'payback[skrl]'"):
@@ -46,12 +46,12 @@ callable's F counts as 0, which changes no preference, because the last step's l
 """
 
 
-class ShapeVectorReward(Wrapper):
+class ShapeVectorReward(Shaping, Wrapper):
     """Add the shaped intrinsic reward to an environment that skrl has wrapped.
 
     The parameters are those of the other adapters; there is no `observe_debt`, because no value at an end contains a
-    debt. `monitor` warns, counts and logs. The debts are on the environment's device, in float64; the monitor reads the
-    ends of every step.
+    debt. `monitor` warns, counts and logs; `save(path)` and `load(path)` keep the shaping's state, F̄ included. The debts
+    are on the environment's device, in float64; the monitor reads the ends of every step.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class ShapeVectorReward(Wrapper):
         bonus: Source,
         transform: RewardTransform,
         *,
-        on_truncation: OnTruncation = "settle",
+        on_truncation: OnTruncation | None = None,
         event: Source | None = None,
         learner_gamma: float | None = None,
         record: str | Path | None = None,
@@ -75,13 +75,9 @@ class ShapeVectorReward(Wrapper):
         bind_bonus(bonus, env.observation_space, env.action_space)
         self.carries = on_truncation == "carry"
         """Whether truncations stay truncations."""
-        self.monitor = Monitor(
-            make(transform), bonus=bonus, learner_gamma=learner_gamma, record=record, pays=np.float32
-        )
-        """Warns, counts and logs."""
-        zeros = torch.zeros(env.num_envs, dtype=torch.float64, device=env.device)
-        self.shaping_state: LedgerState = self.monitor.ledger.init(zeros)
-        """What the ledger remembers between two steps; `payback.save_state` writes `shaping_state.loans`."""
+        ledger = make(transform, None if on_truncation is None else "settle")
+        self.monitor = Monitor(ledger, bonus=bonus, learner_gamma=learner_gamma, record=record, pays=np.float32)
+        self.shaping_state = ledger.init(torch.zeros(env.num_envs, dtype=torch.float64, device=env.device))
         self._bonus, self._event, self._obs = bonus, event, None
 
     device = property(lambda self: self._env.device)
@@ -89,9 +85,6 @@ class ShapeVectorReward(Wrapper):
     state_space = property(lambda self: self._env.state_space)
     observation_space = property(lambda self: self._env.observation_space)
     action_space = property(lambda self: self._env.action_space)
-    owed = property(
-        lambda self: self.shaping_state.owed, doc="What each environment owes, valued at its next step: (B,)."
-    )
 
     def reset(self) -> tuple[torch.Tensor, dict[str, Any]]:
         """Reset the environments the first time; later skrl goes on with the episodes under way, and so does this."""
@@ -161,7 +154,9 @@ def check_agent(agent: Any, env: Any) -> None:
     """
     monitor, cfg = env.monitor, agent.cfg
     monitor.confirmed = messages.is_confirmed(monitor.ledger.transform, cfg.discount_factor)
-    if getattr(env, "carries", not monitor.ledger.settles) and not getattr(cfg, "time_limit_bootstrap", True):
+    if getattr(env, "carries", monitor.ledger.on_truncation == "carry") and not getattr(
+        cfg, "time_limit_bootstrap", True
+    ):
         raise ValueError("on_truncation='carry' needs an agent that bootstraps there: set time_limit_bootstrap=True")
     if getattr(cfg, "rewards_shaper", None) is not None:
         rewards = torch.tensor([[1.0], [-3.0], [1000.0]])
