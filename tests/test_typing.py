@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import payback
+from payback.ledger import make
 
 rewards: NDArray[np.float64] = np.ones(3)
 dones: NDArray[np.bool_] = np.zeros(3, dtype=np.bool_)
@@ -24,6 +25,9 @@ state, shaped = shaping.update(state, dones, rewards)  # swapped
 state, shaped = shaping.update(state, rewards, dones, valid=rewards)  # rewards for flags
 own = payback.Match(shaping.init, shaping.update, gamma=0.99, owed=shaping.owed, drop=shaping.drop)
 own = payback.Match(shaping.init, shaping.update, gamma=0.99)  # neither owed nor drop
+ledger = make(shaping, "carry")
+ledger = make(shaping, "drop")  # neither "settle" nor "carry"
+shaping.init.no_such_attribute  # not Any
 """
 
 
