@@ -14,6 +14,8 @@ import numpy as np
 
 Array = Any
 """A NumPy, Torch or JAX array."""
+Mask = Array | None
+"""An array of booleans; None if no flag, or in `valid` every flag, is set."""
 
 FEW = 32
 """Up to this size `sum(list)` is faster than `np.add.reduce`, whose code falls out of the processor's cache between two
@@ -101,6 +103,14 @@ def plain(value: Any) -> Any:
 def as_floats(xp: Any, x: Array, dtype: Any) -> Array:
     """Return integers as `dtype`; floats stay as they are."""
     return x if x.dtype == dtype or float_dtype(xp, x) == x.dtype else cast_to(xp, x, dtype)
+
+
+def replaced(xp: Any, x: Array, where: Array, values: Array | float) -> Array:
+    """Return `x` with `values` where the flags are set; NumPy writes into `x`, which must be a new array."""
+    if xp is np and x.ndim:
+        np.copyto(x, values, where=where)
+        return x
+    return xp.where(where, values, x)
 
 
 def constant(xp: Any, values: np.ndarray, like: Array, dtype: Any = None) -> Array:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from array_api_compat import is_jax_namespace
 
-from payback.core.arrays import Array, cast_to, namespace, plain, running_zero, sum_of, wide_dtype
+from payback.core.arrays import Array, Mask, cast_to, namespace, plain, running_zero, sum_of, wide_dtype
 from payback.core.transform import RewardTransform
 from payback.core.validate import read_fade, read_horizon, read_state
 
@@ -88,9 +88,7 @@ class _Center(RunningStatistic):
         zero, none = running_zero(example, wide), running_zero(example, whole)
         return CenterState(none, zero, zero, zero, zero + self._fade, none)
 
-    def _step(
-        self, xp: Any, state: CenterState, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
-    ) -> tuple[CenterState, Array]:
+    def _step(self, xp: Any, state: Any, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[Any, Array]:
         wide = state.mean.dtype
         is_wide = reward.dtype == wide
         mean = state.mean if is_wide else cast_to(xp, state.mean, reward.dtype)
@@ -106,9 +104,7 @@ class _Center(RunningStatistic):
         # Before the first valid reward there is no weight, and nothing to divide.
         return _advance(state, count, weight, excess / (weight + (weight == 0))), shaped
 
-    def _block(
-        self, state: CenterState, rewards: Array, dones: Array, valid: Array | None, settle: Array | None
-    ) -> Any:
+    def _block(self, state: CenterState, rewards: Array, dones: Array, valid: Mask, settle: Mask) -> Any:
         if namespace(rewards) is not np:
             return NotImplemented
         sums = np.add.reduce(rewards, axis=1, dtype=np.float64)

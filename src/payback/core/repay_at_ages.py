@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from array_api_compat import is_jax_namespace
 
-from payback.core.arrays import Array, constant, float_dtype, namespace, wide_dtype
+from payback.core.arrays import Array, Mask, constant, float_dtype, namespace, replaced, wide_dtype
 from payback.core.rollout import accumulate, invalid_only_between_episodes, split_by_row
 from payback.core.transform import Match, Schedule
 from payback.core.validate import OWN, ExpectedShape, read_state, read_terms, refuse_too_many
@@ -110,9 +110,7 @@ class RepayAtAges(Match):
         read_terms(self._name, state.terms, self._terms)
         return state.loans, state.loans.shape[1:]
 
-    def _step(
-        self, xp: Any, state: AgesState, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
-    ) -> tuple[AgesState, Array]:
+    def _step(self, xp: Any, state: Any, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[Any, Array]:
         loans = state.loans
         if not len(self._interest):
             return state, xp.zeros_like(reward)
@@ -121,7 +119,7 @@ class RepayAtAges(Match):
             shaped = reward - _weigh(xp, self._due, loans)
         else:
             due, rest = _weigh(xp, self._due_and_rest, loans)
-            shaped, after = xp.where(done, -rest, reward - due), xp.where(done, 0.0, after)
+            shaped, after = replaced(xp, reward - due, done, -rest), replaced(xp, after, done, 0.0)
         if valid is not None:
             shaped, after = xp.where(valid, shaped, 0.0), xp.where(valid, after, loans)
         return AgesState(after, state.terms), shaped
@@ -137,7 +135,7 @@ class RepayAtAges(Match):
     def _schedule(self) -> Schedule:
         return Schedule(np.concatenate(([0.0 if len(self._interest) else 1.0], self._shares)))
 
-    def _block(self, state: AgesState, rewards: Array, dones: Array, valid: Array | None, settle: Array | None) -> Any:
+    def _block(self, state: AgesState, rewards: Array, dones: Array, valid: Mask, settle: Mask) -> Any:
         xp, at_one_age, W = namespace(rewards), np.count_nonzero(self._shares) == 1, len(self._interest)
         due_of, rest_of = self._due_and_rest
         if W == 0:

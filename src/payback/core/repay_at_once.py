@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from payback.core.arrays import Array, constant, first_not_finite, float_dtype, namespace, wide_dtype
+from payback.core.arrays import Array, Mask, constant, first_not_finite, float_dtype, namespace, wide_dtype
 from payback.core.errors import InterestWarning
 from payback.core.rollout import accumulate, invalid_only_between_episodes
 from payback.core.transform import Match, Schedule
@@ -78,9 +78,7 @@ class RepayAtOnce(Match):
         read_terms(self._name, state.terms, self._terms)
         return state.lent, state.lent.shape
 
-    def _step(
-        self, xp: Any, state: Any, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
-    ) -> tuple[Any, Array]:
+    def _step(self, xp: Any, state: Any, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[Any, Array]:
         lent, age = state.lent, xp.where(state.lent == 0, 0, state.age)
         interest = _interest(xp, self._log_interest, lent, age)
         # A copy: if the caller changes the shaped rewards in place, its own rewards stay as they are.
@@ -110,7 +108,7 @@ class RepayAtOnce(Match):
     def _schedule(self) -> Schedule:
         return Schedule(np.zeros(1))
 
-    def _block(self, state: Any, rewards: Array, dones: Array, valid: Array | None, settle: Array | None) -> Any:
+    def _block(self, state: Any, rewards: Array, dones: Array, valid: Mask, settle: Mask) -> Any:
         if namespace(rewards) is not np:
             return NotImplemented
         if valid is not None and not invalid_only_between_episodes(dones, valid, state.lent == 0):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from payback.core.arrays import Array, constant, float_dtype, namespace, wide_dtype
+from payback.core.arrays import Array, Mask, constant, float_dtype, namespace, wide_dtype
 from payback.core.rollout import invalid_only_between_episodes, split_by_row
 from payback.core.transform import Match, Schedule
 from payback.core.validate import ExpectedShape, read_state, read_terms
@@ -50,9 +50,7 @@ class RepayGeometric(Match):
         read_terms(self._name, state.terms, self._terms)
         return state.debt, state.debt.shape
 
-    def _step(
-        self, xp: Any, state: GeometricState, reward: Array, done: Any, valid: Array | None, settle: Array | None
-    ) -> tuple[GeometricState, Array]:
+    def _step(self, xp: Any, state: Any, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[Any, Array]:
         rate = self.rate
         shaped = reward - (1 - rate) * state.debt
         debt = (rate * state.debt + reward) / self.gamma
@@ -73,9 +71,7 @@ class RepayGeometric(Match):
     def _schedule(self) -> Schedule:
         return Schedule(np.array([0.0, 1 - self.rate]), self.rate)
 
-    def _block(
-        self, state: GeometricState, rewards: Array, dones: Array, valid: Array | None, settle: Array | None
-    ) -> Any:
+    def _block(self, state: GeometricState, rewards: Array, dones: Array, valid: Mask, settle: Mask) -> Any:
         if namespace(rewards) is not np:
             return NotImplemented
         if valid is not None and not invalid_only_between_episodes(dones, valid, state.debt == 0):

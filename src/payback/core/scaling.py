@@ -13,6 +13,7 @@ import numpy as np
 
 from payback.core.arrays import (
     Array,
+    Mask,
     can_look,
     cast_to,
     constant,
@@ -110,9 +111,7 @@ class _ScaleByRms(RunningStatistic):
     _name = "scale_by_rms"
     _kind = RmsState
 
-    def _step(
-        self, xp: Any, state: RmsState, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
-    ) -> tuple[RmsState, Array]:
+    def _step(self, xp: Any, state: Any, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[Any, Array]:
         wide = state.squares.dtype
         rms = xp.where(state.squares > 0, xp.sqrt(state.squares / xp.where(state.weight > 0, state.weight, 1.0)), 1.0)
         seen = xp.asarray(math.prod(reward.shape) if valid is None else xp.sum(valid), dtype=wide)
@@ -163,9 +162,7 @@ class _ScaleByStd(RunningStatistic):
     _name = "scale_by_std"
     _kind = StdState
 
-    def _step(
-        self, xp: Any, state: StdState, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
-    ) -> tuple[StdState, Array]:
+    def _step(self, xp: Any, state: Any, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[Any, Array]:
         moments, std = (state.weight, state.mean, state.spread), _deviation(xp, state)
         moments = _with_rows(xp, moments, reward, valid, None if self._fade == 1 else state.fade)
         return StdState(*moments, state.fade), reward / cast_to(xp, std, reward.dtype)
@@ -228,9 +225,7 @@ class _ScaleByReturnStd(RewardTransform):
         read_terms(self._name, state.terms, self._terms)
         return state.returns, state.returns.shape
 
-    def _step(
-        self, xp: Any, state: ReturnStdState, reward: Array, done: Any, valid: Array | None, settle: Array | None
-    ) -> tuple[ReturnStdState, Array]:
+    def _step(self, xp: Any, state: Any, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[Any, Array]:
         std = _deviation(xp, state)
         returns = reward + self.gamma * state.returns
         moments = _with_rows(xp, (state.weight, state.mean, state.spread), returns, valid, None)
@@ -284,9 +279,7 @@ class _ScaleBySchedule(RewardTransform):
     def _expected(self, state: State) -> None:
         read_state(self._name, state, ScheduleState)
 
-    def _step(
-        self, xp: Any, state: ScheduleState, reward: Array, done: Array | None, valid: Array | None, settle: Any
-    ) -> tuple[ScheduleState, Array]:
+    def _step(self, xp: Any, state: Any, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[Any, Array]:
         coefficient = self._coefficient(xp, state.steps, reward)
         seen = math.prod(reward.shape) if valid is None else cast_to(xp, xp.sum(valid), state.steps.dtype)
         return ScheduleState(state.steps + seen), reward * coefficient
@@ -348,13 +341,11 @@ class _Memoryless(RewardTransform):
     def _apply(self, xp: Any, reward: Array) -> Array:
         raise NotImplementedError
 
-    def _step(
-        self, xp: Any, state: State, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
-    ) -> tuple[State, Array]:
+    def _step(self, xp: Any, state: State, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[State, Array]:
         shaped = self._apply(xp, reward)
         return state, shaped if valid is None else xp.where(valid, shaped, 0.0)
 
-    def _block(self, state: State, rewards: Array, dones: Array, valid: Array | None, settle: Array | None) -> Any:
+    def _block(self, state: State, rewards: Array, dones: Array, valid: Mask, settle: Mask) -> Any:
         return self._step(namespace(rewards), state, rewards, dones, valid, settle)
 
 
@@ -401,9 +392,7 @@ class _Stateless(_Memoryless):
         shaped = shaped if shaped.dtype == reward.dtype else cast_to(xp, shaped, reward.dtype)
         return shaped * 1 if shaped is reward else shaped  # the caller may change what is paid
 
-    def _step(
-        self, xp: Any, state: State, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
-    ) -> tuple[State, Array]:
+    def _step(self, xp: Any, state: State, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[State, Array]:
         state, shaped = super()._step(xp, state, reward, done, valid, settle)
         refuse_made(xp, self, shaped)  # once the invalid rows are 0: they were 0 before, of which a log makes −∞
         return state, shaped

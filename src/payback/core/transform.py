@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from payback.core.arrays import Array, fields_of, is_tuple, namespace
+from payback.core.arrays import Array, Mask, fields_of, is_tuple, namespace
 from payback.core.validate import (
     OWN,
     ExpectedShape,
@@ -128,9 +128,7 @@ class RewardTransform:
     def _expected(self, state: State) -> ExpectedShape | None:
         """Return what rewards must fit, None if any will do; raise if the state belongs to another transform."""
 
-    def _step(
-        self, xp: Any, state: State, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
-    ) -> tuple[State, Array]:
+    def _step(self, xp: Any, state: State, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[State, Array]:
         """Take one step with validated arrays: floats of the state's dtype, booleans, 0 and no end in invalid rows.
 
         NumPy's `done` is None if no episode ends. This default calls the `update` of a user-defined transform.
@@ -139,7 +137,7 @@ class RewardTransform:
         state, shaped = self.update(state, reward, ends, valid, settle)
         return state, read_made(xp, self, shaped, reward, valid)
 
-    def _block(self, state: State, rewards: Array, dones: Array, valid: Array | None, settle: Array | None) -> Any:
+    def _block(self, state: State, rewards: Array, dones: Array, valid: Mask, settle: Mask) -> Any:
         """Return (state, shaped) of a validated (T, B) block, or NotImplemented to step through it."""
         return NotImplemented
 
@@ -341,9 +339,7 @@ class Chain(RewardTransform):
             found = part._expected(part_state) or found
         return found
 
-    def _step(
-        self, xp: Any, state: State, reward: Array, done: Array | None, valid: Array | None, settle: Array | None
-    ) -> tuple[State, Array]:
+    def _step(self, xp: Any, state: State, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[State, Array]:
         states: list[State] = []
         for step, part_state in zip(self._steps, state):  # noqa: B905
             part_state, reward = step(xp, part_state, reward, done, valid, settle)
