@@ -1,8 +1,8 @@
-"""The theory on one finished episode: any matching, the potential it amounts to, and what each of them must satisfy.
+"""The theory on one finished episode: any matching, its equivalent potential, and the conditions on both.
 
-A matching m(t, i, N) is the share of the loan of step i that is repaid at step t of an episode of N steps. These
-functions are the definitions that payback's streaming code is tested against; with `fractions.Fraction` they are exact.
-The second half has potential-based shaping as its authors wrote it, on NumPy, Torch and JAX arrays.
+A matching m(t, i, N) is the share of the loan of step i that is repaid at step t of an episode of N steps. Tests
+compare the streaming code with these definitions; with `fractions.Fraction` they are exact. The second half has
+potential-based shaping as its authors wrote it, on NumPy, Torch and JAX arrays.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ Episode = Sequence[Any]
 """s_0, a_0, s_1, a_1, …, s_N in one flat sequence."""
 
 TOLERANCE = 1e-9
-"""How far a column of floats may miss 1. Fractions and integers must hit it."""
+"""Largest error of a column sum of floats; fractions and integers must add up to 1 exactly."""
 LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8, 13, 21, 34)
-"""The episode lengths at which a matching is checked, all the short ones: most mistakes are at the last step."""
+"""The episode lengths at which a matching is checked; most mistakes show at the last step of short episodes."""
 
 
 def match_episode(rewards: Rewards, matching: Matching, gamma: float | Fraction) -> np.ndarray:
@@ -120,13 +120,11 @@ def reward_of(potential: Rewards, matching: Matching, gamma: float | Fraction) -
 
 
 def check_matching(matching: Matching, lengths: Iterable[int] = LENGTHS) -> None:
-    """Raise `InvarianceError` unless the matching repays each loan exactly once, never early, and blind to the end.
+    """Raise `InvarianceError` unless the matching repays each loan once, never early, whenever the episode ends.
 
         Σ_{j≥i} m(j,i) = 1 for every i                                             (Condition1)
         m(t,i) = 0 for i > t                                                       (Condition2)
-        m(t,i,N) = m(t,i,N') for t < min(N,N') − 1          missing from the paper: blind to the end
-
-    Only a function of (t, i, N) can be checked for the last, not a bare matrix.
+        m(t,i,N) = m(t,i,N') for t < min(N,N') − 1               missing from the paper; not checked for a matrix
 
     >>> check_matching(lambda t, i, N: float(t == N - 1))
     >>> check_matching(lambda t, i, N: 1 / (N - i) if t >= i else 0.0)
@@ -134,19 +132,15 @@ def check_matching(matching: Matching, lengths: Iterable[int] = LENGTHS) -> None
     payback.InvarianceError: the matching depends on the coming end: m(0, 0) is 0.5 in an episode of 2 steps ...
     """
     if not callable(matching):
-        matrix = np.asarray(matching)
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
-            raise ValueError(f"a matching as a matrix is (N, N) with N ≥ 1, got shape {matrix.shape}")
-        _check_matrix(_matrix_of(matching, len(matrix)))
+        _check_matrix(_matrix_of(matching, len(np.atleast_1d(matching))))
         return
     wanted = sorted({read_count("a length", N, least=1) for N in lengths})
     if not wanted:
         raise ValueError("check_matching got no lengths to check; pass at least two")
-    seen: dict[int, np.ndarray] = {}
-    for N in wanted:
-        seen[N] = _matrix_of(matching, N)
-        _check_matrix(seen[N])
-    for shorter, longer in pairwise(seen.values()):
+    matrices = [_matrix_of(matching, N) for N in wanted]
+    for matrix in matrices:
+        _check_matrix(matrix)
+    for shorter, longer in pairwise(matrices):
         _check_end_blind(shorter, longer)
 
 
@@ -254,8 +248,8 @@ def _matrix_of(matching: Matching, N: int) -> np.ndarray:
         rows = np.asarray(matching)
         if rows.shape != (N, N):
             raise ValueError(
-                f"the matching has shape {rows.shape}, the episode {N} steps; "
-                f"give an ({N}, {N}) array or a function m(t, i, N)"
+                f"the matching has shape {rows.shape}, the episode {N} steps; pass an (N, N) array or a function "
+                "m(t, i, N)"
             )
         rows = rows.tolist()
     exact = any(isinstance(m, Fraction) for row in rows for m in row)
