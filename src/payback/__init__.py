@@ -6,6 +6,7 @@ Every bonus is a loan, repaid later in the same episode with interest.
 from importlib.metadata import version
 
 from payback import theory as theory
+from payback.advantage import grm_adv, taken_back
 from payback.auditing.audit import Audit, audit, audit_file
 from payback.auditing.record import Recorder
 from payback.check.causal import check_causal
@@ -57,6 +58,7 @@ __all__ = [
     "drop",
     "felt_share",
     "grm",
+    "grm_adv",
     "interest",
     "load_state",
     "match_after",
@@ -76,6 +78,7 @@ __all__ = [
     "scale_by_std",
     "shape_rollout",
     "stateless",
+    "taken_back",
 ]
 
 _SUBPACKAGES = ("auditing", "bonuses", "check", "integrations", "mdp", "theory")

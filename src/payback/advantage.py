@@ -1,0 +1,286 @@
+"""The bonus as a second advantage (`grm_adv`): GRM's signal without the noise of its repayments, or its guarantee.
+
+    Â_t   = Â^E_t + w·A^I_t                           Â^E: the learner's own estimate, of the task's reward alone
+    A^I_t = f_t + γλ_I A^I_{t+1}                      0 after an end; with a second critic, GAE of f at discount γλ_I
+    f_t   = (1 − λ_I^{K_t}) G_t,   G_t = F_t − F̄_t    K_t = min(D, steps to the episode's last step)
+
+One object has both forms: `delay=None, center=False` pays f = F, the raw bonus of two critics. What GRM teaches under
+GAE is derived in docs/understand/advantage-side.md. Nothing here is mutable, so `estimate` runs under `jit`, `vmap` and
+`scan`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import Any, NamedTuple
+
+from array_api_compat import is_jax_namespace, is_torch_namespace
+
+from payback.core import rollout
+from payback.core.arrays import Array, cast_to, first_not_finite, namespace
+from payback.core.backwards import Rows, Sum, sum_backwards
+from payback.core.center import center as centering
+from payback.core.rollout import _as_block, _shape, _through_numpy
+from payback.core.scaling import scale
+from payback.core.transform import Match, RewardTransform, State, fit_of
+from payback.core.validate import (
+    detached,
+    read_arrays,
+    read_count,
+    read_flags,
+    read_gamma,
+    read_share,
+    refuse_not_finite,
+)
+
+NAME = "grm_adv"
+LATE = (
+    "CleanRL's dones are one step late (dones[t] says whether row t begins an episode): pass "
+    "cat((dones, next_done[None])) with dones_late=True"
+)
+
+
+class Estimate(NamedTuple):
+    """What `AdvantageEstimator.estimate` returns."""
+
+    state: State
+    """For the next rollout: F̄."""
+    advantage: Array
+    """(T, B) w·A^I, to be added to the task's advantage; 0 in invalid rows."""
+    target: Array | None
+    """(T, B) what the second critic is regressed on, whatever w; None without one."""
+
+
+def grm_adv(
+    gamma: float,
+    delay: int | None,
+    lam: float,
+    *,
+    center: bool | RewardTransform = True,
+    gae_lambda: float = 0.95,
+    on_truncation: str = "settle",
+) -> AdvantageEstimator:
+    """Estimate an advantage from the bonus, to be added to that of the task's reward; see the equations above.
+
+    Not guaranteed: by policy invariance, all that A^I adds between two actions is bias, |E A^I| ≤
+    (1 − λ_I^D) max|G| / (1 − γλ_I), so the optimal policy may change while w > 0. Guaranteed: the task's critic never
+    learns from a bonus; and once the weight w is 0 (`taken_back`), the policy is trained on the task's own advantage,
+    though nothing says that it survives. `grm` preserves the optimal policy from the first step.
+
+    `gamma`: the learner's discount. `delay`: D; None does not fade the bonus. `lam`: λ_I; A^I reaches about
+    1 / (1 − γλ_I) steps ahead. `center`: subtract F̄, or a transform such as `payback.center(1000)`; False does not.
+    `gae_lambda`: λ of the GAE over f with a second critic. `on_truncation`: "settle" takes a truncation for an end,
+    "carry" has K = D there, and the second critic bootstraps.
+
+    >>>     >>> estimator = grm_adv(0.9, delay=2, lam=0.5, center=False)
+    >>> state = estimator.init(np.zeros(1))
+    >>> done = np.array([[False], [True], [False]])
+    >>> state, advantage, target = estimator.estimate(state, np.array([[1.0], [1.0], [1.0]]), done)
+    >>> advantage[:, 0]  # 1 − ½¹ one step before the end, 0 at it, 1 − ½² where no end is in sight
+    array([0.5 , 0.  , 0.75])
+    """
+    if on_truncation not in ("settle", "carry"):
+        raise ValueError(f"on_truncation must be 'settle' or 'carry', got {on_truncation!r}")
+    if isinstance(center, Match):
+        raise TypeError(
+            f"{NAME} repays nothing, and center={center!r} does: give it the bonus' scaling and centring only"
+        )
+    if not isinstance(center, (bool, RewardTransform)):
+        raise TypeError(f"center must be True, False or a transform such as payback.center(1000), got {center!r}")
+    return AdvantageEstimator(
+        read_gamma(gamma),
+        None if delay is None else read_count("delay", delay, least=1),
+        read_share("lam", lam),
+        center if isinstance(center, RewardTransform) else centering() if center else scale(1),
+        read_share("gae_lambda", gae_lambda),
+        on_truncation == "carry",
+    )
+
+
+def taken_back(progress: Any, start: float = 5 / 8, end: float = 7 / 8, least: float = 1e-3) -> Any:
+    """Return the weight w of A^I after a share `progress` of training: 1, then less and less, and 0 from `end` on.
+
+        w = least^((progress − start) / (end − start))        between `start` and `end`
+
+    `progress` is a number, or an array of any library.
+
+    >>> [taken_back(share) for share in (0.0, 0.625, 0.875, 1.0)], round(taken_back(0.75), 3)
+    ([1.0, 1.0, 0.0, 0.0], 0.032)
+    """
+    if not (0 <= start < end <= 1 and 0 < least <= 1):
+        raise ValueError(f"taken_back needs 0 ≤ start < end ≤ 1 and 0 < least ≤ 1, got {start}, {end} and {least}")
+    if isinstance(progress, Real):
+        share = float(progress)
+        return 0.0 if share >= end else least ** min(1.0, max(0.0, (share - start) / (end - start)))
+    xp = namespace(progress)
+    return xp.where(progress >= end, 0.0, least ** xp.clip((progress - start) / (end - start), 0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class AdvantageEstimator:
+    """Pure functions `init` and `estimate`; made by `grm_adv`."""
+
+    gamma: float
+    delay: int | None
+    lam: float
+    center: RewardTransform
+    gae_lambda: float
+    carries: bool
+
+    @cached_property
+    def discount(self) -> float:
+        """γλ_I, of A^I and of the second critic."""
+        return self.gamma * self.lam
+
+    def init(self, example: Array) -> State:
+        """Return the state before the first rollout, for bonuses like `example`, (B,)."""
+        return self.center.init(example)
+
+    def estimate(
+        self,
+        state: State,
+        bonuses: Array,
+        dones: Array,
+        truncated: Array | None = None,
+        valid: Array | None = None,
+        values: Array | None = None,
+        last_values: Array | None = None,
+        *,
+        weight: Any = 1.0,
+        dones_late: bool = False,
+    ) -> Estimate:
+        """Return the next state, w·A^I, and what the second critic is regressed on; `state` is not changed.
+
+        All arrays are (T, B), of NumPy, Torch or JAX, or (T,) for one environment, as under `jax.vmap`.
+        `bonuses`: F. `dones`: which rows ended their episode. `truncated`: those that a time limit ended; they may be
+        marked in `dones`, too. `valid`: False marks rows that are no transition: they count for nothing.
+        `values`: the second critic's V of each row's observation. `last_values`: V after the last row, (B,), or after
+        each row, (T, B), the episode's own last observation where it ended; carried truncations need that form.
+        `weight`: w, such as `taken_back(progress)`. `dones_late`: `dones` (and `truncated`) are CleanRL's, one step
+        late, with `next_done` as row T.
+        """
+        xp = namespace(bonuses)
+        if (
+            not bonuses.shape
+            or not len(bonuses)
+            or bonuses.ndim > 2
+            or (bonuses.ndim == 1 and not is_jax_namespace(xp))
+        ):
+            raise ValueError(
+                f"{NAME} needs bonuses of shape (T, B), T at least 1, got {tuple(bonuses.shape)}; one environment is "
+                "(T, 1)"
+            )
+        fit = fit_of(self.center, state)
+        whole = None if fit is None else (fit[0], (bonuses.shape[0], *fit[1]))
+        dones = _on_time("dones", dones, bonuses, dones_late)
+        xp, F, ends, valid, _ = read_arrays(NAME, whole, bonuses, "dones", dones, valid, None)
+        refuse_not_finite(xp, NAME, _as_block(F))
+        settled, carried = ends, None
+        if truncated is not None:
+            cut = read_flags(NAME, "truncated", _on_time("truncated", truncated, bonuses, dones_late), F)
+            cut = cut if valid is None else cut & valid
+            settled, carried = (ends & ~cut, cut) if self.carries else (ends | cut, None)
+        V, after = self._read_values(xp, F, valid, carried is not None, values, last_values)
+        block = (state, F, settled, carried, valid, V, after)
+        on_host = is_torch_namespace(xp) and F.device.type in rollout.HOST
+        found: Any = _through_numpy(xp, self._estimate, block) if on_host else NotImplemented
+        if found is NotImplemented:
+            found = self._estimate(*block)
+        state, advantage, target = found
+        return Estimate(state, _weighed(xp, advantage, weight), target)
+
+    def _estimate(
+        self,
+        state: State,
+        F: Array,
+        settled: Array,
+        carried: Array | None,
+        valid: Array | None,
+        V: Array | None,
+        after: Array | None,
+    ) -> tuple[State, Array, Array | None]:
+        """Return (state, A^I, target) of arrays that have been read; invalid rows hold 0."""
+        xp = namespace(F)
+        ended = settled if carried is None else settled | carried
+        state, G = _shape(xp, self.center, state, (F, ended, valid, None))
+        last = None
+        if after is not None and after.ndim < G.ndim:
+            last, after = after, None
+        elif after is not None:
+            after = xp.where(settled, 0.0, after)
+        cut = None if carried is None else cast_to(xp, carried, G.dtype)
+        rows = Rows(G, cast_to(xp, ~ended, G.dtype), cut, valid, V, after)
+        advantage = _masked(xp, sum_backwards(xp, self._sum, rows, last), valid)
+        return state, advantage, None if V is None else advantage + V
+
+    @cached_property
+    def _sum(self) -> Sum:
+        fades = self.delay is not None
+        return Sum(self.lam if fades else None, self.delay or 0, self.discount, self.gae_lambda)
+
+    def _read_values(
+        self, xp: Any, F: Array, valid: Array | None, carries: bool, values: Any, last_values: Any
+    ) -> tuple[Array | None, Array | None]:
+        """Return V of each row and after it, floats like F."""
+        if values is None and last_values is None:
+            return None, None
+        if values is None or last_values is None:
+            given, missing = ("last_values", "values") if values is None else ("values", "last_values")
+            raise ValueError(f"{NAME} was given {given} without {missing}; the second critic needs both")
+        if self.discount >= 1:
+            raise ValueError(
+                f"{NAME}: the values of a second critic with discount γλ_I = 1 have no bound; take lam or gamma below 1"
+            )
+        own, after = (_floats(xp, x, F) for x in (values, last_values))
+        _refuse_shape("values", own, F.shape)
+        _refuse_shape("last_values", after, F.shape if after.ndim == F.ndim else F.shape[1:])
+        if carries and after.ndim < F.ndim:
+            raise ValueError(
+                f"{NAME}: after a carried truncation the second critic needs the value of the episode's own last "
+                "observation; pass last_values as (T, B), V of what followed each row"
+            )
+        own, after = _masked(xp, own, valid), after if after.ndim < F.ndim else _masked(xp, after, valid)
+        for what, x in (("values", own), ("last_values", after)):
+            where = first_not_finite(xp, x)
+            if where is not None:
+                raise ValueError(f"{NAME}: {what}{list(where)} is {float(x[where])}; fix the second critic")
+        return own, after
+
+
+def _on_time(what: str, flags: Array, like: Array, late: bool) -> Array:
+    """Return flags (T, B) of how each row ended, from CleanRL's if they are `late`."""
+    rows, T = (flags.shape or (0,))[0], like.shape[0]
+    if rows == T + 1 and late:
+        return flags[1:]
+    if rows == T + 1 or late:
+        raise ValueError(f"{NAME}: {what} has {rows} rows for bonuses of {T}. {LATE}")
+    return flags
+
+
+def _floats(xp: Any, x: Array, like: Array) -> Array:
+    namespace(x, like)  # refuses another library
+    x = detached(x)
+    return x if x.dtype == like.dtype else cast_to(xp, x, like.dtype)
+
+
+def _refuse_shape(what: str, x: Array, shape: tuple[int, ...]) -> None:
+    if tuple(x.shape) != tuple(shape):
+        raise ValueError(
+            f"{NAME}: {what} has shape {tuple(x.shape)}, not {tuple(shape)}, for the bonuses it comes with"
+        )
+
+
+def _masked(xp: Any, x: Array, valid: Array | None) -> Array:
+    return x if valid is None else xp.where(valid, x, 0.0)
+
+
+def _weighed(xp: Any, advantage: Array, weight: Any) -> Array:
+    """Return w·A^I, in the dtype of A^I."""
+    if isinstance(weight, Real):
+        w = read_share("weight", weight)
+        return advantage if w == 1 else advantage * w
+    if tuple(getattr(weight, "shape", (0,))):
+        raise ValueError(f"weight must be one number of [0, 1] such as payback.taken_back(progress), got {weight!r}")
+    return advantage * cast_to(xp, weight, advantage.dtype)
