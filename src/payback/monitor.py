@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from payback import messages
-from payback.auditing.record import Recorder
-from payback.core.arrays import Array, any_of, is_tuple, namespace, size_of
+from payback.auditing.record import Recorder, step_without_debt
+from payback.core.arrays import Array, any_of, constant, namespace, size_of
 from payback.core.center import CenterState
 from payback.core.state import load_shared, load_state
 from payback.core.transform import Match, fit_of
@@ -219,7 +219,7 @@ class Monitor:
             shaped = to_numpy(shaped)
         paid: np.ndarray[Any, Any] = shaped  # pyright: ignore[reportUnknownVariableType]
         k = int(np.argmax(np.abs(paid)))
-        if not abs(paid[k]) <= self._largest:
+        if not abs(float(paid[k])) <= self._largest:
             began = np.broadcast_to(self._began, paid.shape)
             messages.refuse_too_large(float(paid[k]), k, self.steps + 1 - int(began[k]), self._pays)
 
@@ -234,7 +234,7 @@ class Log:
     def __init__(self, folder: str | Path, ledger: Ledger, worker: int = 0):
         if not isinstance(ledger.transform, Match):
             raise ValueError("record= needs a transform that repays, or there is nothing to audit; add a match")
-        self._folder, self._worker, self._gamma = Path(folder), worker, ledger.transform.gamma
+        self._folder, self._worker, self._match = Path(folder), worker, ledger.transform
         self._settles = ledger.settles
         self._recorder: Recorder | None = None
 
@@ -251,7 +251,7 @@ class Log:
             terminated=settled & ~cut,
             truncated=cut,
             valid=~none if valid is None else valid,
-            lent=_lent(reward, before),
+            lent=_lent(self._match, reward, before, valid),
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -277,7 +277,7 @@ class Log:
         child = multiprocessing.parent_process() is not None
         worker = self._worker or (process.pid or 0 if child else 0)
         folder = self._folder / f"worker-{worker}" if worker else self._folder
-        self._recorder = Recorder(folder, gamma=self._gamma, first_env=worker * IDS_PER_WORKER)
+        self._recorder = Recorder(folder, gamma=self._match.gamma, first_env=worker * IDS_PER_WORKER)
         weakref.finalize(self, _close, self._recorder)
         return self._recorder
 
@@ -288,10 +288,16 @@ def _close(recorder: Recorder) -> None:
         recorder.close()
 
 
-def _lent(reward: np.ndarray, before: Any) -> np.ndarray | None:
-    """Return F − F̄ for a chain of `center` and a match; None where F itself is lent, or it is unknown what is."""
-    first = before[0] if is_tuple(before) and len(before) == 2 else None
-    return reward - float(first.mean) if isinstance(first, CenterState) else None
+def _lent(match: Match, reward: np.ndarray, before: Any, valid: np.ndarray | None) -> np.ndarray | None:
+    """Return what a chain lends at a step, from its state before it; None for a match alone, which lends F itself."""
+    if not match._parts:
+        return None
+    if len(match._parts) == 2 and isinstance(before[0], CenterState):  # the usual chain, without a second update
+        return reward - float(before[0].mean)
+    like = match.owed(before)
+    xp = namespace(like)
+    live = None if valid is None else constant(xp, valid, like, xp.bool)
+    return to_numpy(step_without_debt(match, before, constant(xp, reward, like), live)[1])
 
 
 def changed(given: np.ndarray, extrinsic: np.ndarray, shaped: np.ndarray) -> int | None:

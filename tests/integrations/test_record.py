@@ -84,6 +84,22 @@ def test_what_a_centred_bonus_lends_is_recorded(walk, tmp_path):
     np.testing.assert_allclose(table["lent"].to_numpy(), [rewards[0], rewards[1] - rewards[0]])
 
 
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_what_a_longer_chain_lends_is_recorded(library, tmp_path):
+    """A bonus that is scaled before the match: without the column, the audit would compare the payments with F."""
+    import pyarrow.parquet
+
+    xp = pytest.importorskip(library)
+    shaping = payback.chain(payback.scale(2.0), payback.center(), payback.match_after(GAMMA, 1))
+    monitor = Monitor(make(shaping), learner_gamma=GAMMA, record=tmp_path / "log")
+    state, no = monitor.ledger.init(xp.zeros(1)), xp.asarray([False])
+    for F, live in ((1.0, True), (3.0, True), (9.0, False), (4.0, True)):
+        state, _ = monitor.step(state, xp.asarray([F]), no, no, valid=xp.asarray([live]))
+    monitor.close()
+    table = pyarrow.parquet.read_table(tmp_path / "log" / "part-000000.parquet")
+    np.testing.assert_allclose(table["lent"].to_numpy(), [2.0, 6.0 - 2.0, 8.0 - 4.0])
+
+
 def recorded(match, folder, steps, worker=0):
     """Record episodes of four steps in which every bonus is 1."""
     monitor = Monitor(make(match), learner_gamma=GAMMA, record=folder, worker=worker)

@@ -194,26 +194,26 @@ class Recorder:
 
 
 class _Loans:
-    """What a transform lends for each bonus, whatever stands before its match: F − F̄, or a scaled bonus.
-
-    Whoever owes nothing is paid the whole loan and repays none, so each step is taken with all debts dropped.
-    """
+    """What a transform lends for each bonus, stepped beside the caller's own."""
 
     def __init__(self, match: Match, state: Any) -> None:
-        self._match, self._state, self._none = match, state, None
+        self._match, self._state = match, state
 
     def lent(self, reward: Any, valid: Any) -> Any:
         """Return the loans of one step."""
         reward = reward if hasattr(reward, "dtype") else np.asarray(reward, dtype=np.float64)
-        if self._none is None:
-            self._none = reward != reward
         if self._state is None:
             with warnings.catch_warnings():  # the caller's own `init` has warned
                 warnings.simplefilter("ignore")
                 self._state = self._match.init(reward)
-        state = self._match.drop(self._state, ~self._none)
-        self._state, lent = self._match.update(state, reward, self._none, valid)
+        self._state, lent = step_without_debt(self._match, self._state, reward, valid)
         return lent
+
+
+def step_without_debt(match: Match, state: Any, reward: Any, valid: Any) -> tuple[Any, Any]:
+    """Take a step with all debts dropped: it pays the whole loan, F − F̄ or a scaled bonus, and repays nothing."""
+    none = reward != reward
+    return match.update(match.drop(state, ~none), reward, none, valid)
 
 
 def _gamma(transform: RewardTransform | None, gamma: float | None) -> float:
