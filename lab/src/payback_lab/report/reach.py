@@ -87,7 +87,9 @@ def reach_figure(summary: Summary) -> dict[str, Any]:
     found = [row for row in reach_rows(summary) if row.scheme in METHODS]
     solved, length = solved_chart(found, legend=True), length_chart(found)
     heading = alt.TitleParams(
-        "How far each method reaches: MiniGrid DoorKey, larger and larger", subtitle=_seeds(found), **_WORDS
+        "How far each method reaches: MiniGrid DoorKey, larger and larger",
+        subtitle=f"Mean and 95 % bootstrap interval over seeds. {_seeds(found)}",
+        **_WORDS,
     )
     return figure_of(alt.hconcat(solved, length, spacing=36).properties(title=heading))
 
@@ -95,9 +97,8 @@ def reach_figure(summary: Summary) -> dict[str, Any]:
 def speed_figure(summary: Summary) -> dict[str, Any]:
     """Draw the step from which the task is solved against the size: median and range of the seeds that get there."""
     found = [row for row in reach_rows(summary) if row.scheme in METHODS]
-    heading = alt.TitleParams(
-        "When each grid is solved", subtitle="Median and range of the seeds that get there.", **_WORDS
-    )
+    subtitle = ["Median and range of the seeds that get there.", _seeds(found)]
+    heading = alt.TitleParams("When each grid is solved", subtitle=subtitle, **_WORDS)
     return figure_of(speed_chart(found, legend=True).properties(title=heading))
 
 
@@ -108,7 +109,7 @@ def _seeds(found: Sequence[Row]) -> str:
         many = least_to_most([row.seeds for row in found if row.size == size])
         sizes.setdefault(many, []).append(str(size))
     many = "; ".join(f"{count} at {', '.join(those)}" for count, those in sizes.items())
-    return f"Mean and 95 % bootstrap interval over seeds. Seeds per point: {many}."
+    return f"Seeds per point: {many}."
 
 
 def _points(found: Sequence[Row], measure: str) -> list[dict[str, Any]]:
