@@ -16,13 +16,6 @@ from payback.core.errors import ShapingWarning
 from payback.core.transform import Match, RewardTransform
 from payback.core.validate import read_gamma
 
-OFF_POLICY = (
-    "A replayed F′ belongs to its own history: a history is worth its extrinsic value less its debt, for one-step and "
-    "n-step targets, replayed in any order. A Q-function that sees the debt (observe_debt=True) learns exactly that, "
-    "and its greedy policy is the one without a bonus; one that does not see it averages over the debts of other "
-    "histories, and its greedy policy may change."
-)
-"""What holds for learners with a replay buffer; tests/integrations/test_off_policy.py holds it."""
 PACKAGE = str(Path(__file__).parent)
 
 
@@ -98,7 +91,11 @@ def warn_unconfirmed(transform: RewardTransform) -> None:
 
 def warn_blind_replay() -> None:
     """Warn that a learner with a replay buffer does not see the debt."""
-    warn(f"{OFF_POLICY} This learner does not see it")
+    warn(
+        "this learner replays rewards and does not see the debt: its Q-function averages over the debts of different "
+        "histories, so its greedy policy may differ from the one without a bonus. A Q-function that sees the debt "
+        "(observe_debt=True) learns that policy"
+    )
 
 
 def warn_time_limit() -> None:

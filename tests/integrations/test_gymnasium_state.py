@@ -27,7 +27,7 @@ def test_the_state_is_saved_and_loaded(walk, distance, tmp_path):
     np.testing.assert_array_equal(other.owed, envs.owed)
     mean = envs.shaping_state.loans[0]
     assert other.shaping_state.loans[0] == mean
-    with pytest.warns(ShapingWarning, match="environments, too, were restored"):
+    with pytest.warns(ShapingWarning, match="restored the environments"):
         other.step(np.zeros(3, dtype=int))
     while not other.monitor.finished:
         other.step(np.zeros(3, dtype=int))

@@ -188,7 +188,7 @@ def test_rnd_learns_inside_the_scan():
     env = ShapeVectorReward(Walk(), rnd(width=16, latent=8, learn_every=8), payback.grm(GAMMA, 3))
     (*_, info), state = play(env)
     assert info["intrinsic"][1:].std() > 0
-    assert float(state.bonus.seen) == B * T
+    assert float(state.bonus.scale.seen) == B * T
     assert check_episodes(info) == 0
 
 

@@ -70,7 +70,7 @@ def test_a_replay_buffer_learner_is_told_that_it_does_not_see_the_debt():
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
             config.callbacks(shaping).build_algo().stop()
-        return [str(w.message) for w in heard if "This learner does not see it" in str(w.message)]
+        return [str(w.message) for w in heard if "does not see the debt" in str(w.message)]
 
     assert len(said(payback.grm(GAMMA, 3))) == 1
     assert said(payback.scale(0.5)) == []

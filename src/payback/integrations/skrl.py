@@ -50,7 +50,7 @@ class ShapeVectorReward(Shaping, Wrapper):
     """Add the shaped intrinsic reward to an environment that skrl has wrapped.
 
     The parameters are those of the other adapters; there is no `observe_debt`, because no value at an end contains a
-    debt. `monitor` warns, counts and logs; `save(path)` and `load(path)` keep the shaping's state, F̄ included. The debts
+    debt. `monitor` warns, counts and logs; `save(path)` and `load(path)` keep the shaping's state, F̄ included. Debts
     are on the environment's device, in float64; the monitor reads the ends of every step.
     """
 
