@@ -40,6 +40,7 @@ SLOW = re.compile(
             r"lab/tests/environments/test_minigrid\.py::test_(the_fewest|a_plan_solves|the_relaxed|a_changed_rule)",
             r"lab/tests/environments/.*test_every_step_equals_minigrid\[(?!5-)",  # the larger grids and longer walks
             r"lab/tests/environments/test_doorkey\.py::test_starts_are_distributed",
+            r"lab/tests/environments/test_minigrid_vector\.py::test_(sb3_trains|gymnasiums_form.*\[(?!DoorKey-5x5\]))",
             r"lab/tests/experiments/test_arena\.py::(test_a_run_that_stops|test_the_optimum_is)",
             r"lab/tests/experiments/test_cliff_walking\.py::test_execute",
             r"lab/tests/experiments/test_curiosity\.py::test_a_short_run",
@@ -50,7 +51,7 @@ SLOW = re.compile(
             r"lab/tests/learners/test_q_learning\.py::test_(same|the_law).*\[(?!grm-10\])",
             r"lab/tests/learners/test_q_learning\.py::test_(a_seed|a_broken|none_does|every_scheme|plain_im|seeds_differ)",
             r"lab/tests/report/test_docs\.py::test_it_writes",
-            r"lab/tests/report/test_(arena|reach_and_delay|studies)\.py",  # draw figures
+            r"lab/tests/report/test_(arena|headline|reach_and_delay|studies)\.py",  # draw figures
             r"lab/tests/report/test_summary\.py::test_(report_from_runs|runs_cut_short|a_summary_read_back)",
             r"lab/tests/running/test_run\.py::test_(the_real_cliff|kill_9|two_processes|workers_end)",
             r"lab/tests/running/test_local\.py::test_(a_worker_that_dies_each|workers_that|ctrl_c|an_exception)",

@@ -17,6 +17,7 @@ import os
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1", JAX_PLATFORMS="cpu", NPROC="1")
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
+import argparse
 import json
 import sys
 import time
@@ -129,19 +130,22 @@ def measured(chosen: dict[str, Callable[[], Updates]]) -> dict[str, float]:
 
 
 def main() -> int:
-    asked = sys.argv[1:]
-    out = Path(asked[asked.index("--json") + 1]) if "--json" in asked else None
-    least, samples = measured(SIDES | (peers() if "--peer" in asked else {})), PPO().samples
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--peer", action="store_true", help="also time a plain PPO-RNN")
+    parser.add_argument("--check", action="store_true", help="fail when two critics run below 70 %%")
+    parser.add_argument("--json", type=Path, help="also write the ratios, for benchmarks/bench.py")
+    asked = parser.parse_args()
+    least, samples = measured(SIDES | (peers() if asked.peer else {})), PPO().samples
     first = least["the paper's learner, GRM"]
     print("| learner | steps per second | of the paper's |\n| --- | --: | --: |")
     for name, seconds in least.items():
         print(f"| {name} | {samples / seconds:,.0f} | {first / seconds:.0%} |")
-    if out:
-        out.write_text(json.dumps({"arena": {name: first / seconds for name, seconds in least.items()}}))
+    if asked.json:
+        asked.json.write_text(json.dumps({"arena": {name: first / seconds for name, seconds in least.items()}}))
     ours = least["engine: one critic, GRM"]
     for name in (name for name in least if name.startswith(PEER)):
         print(f"The arena's learner with GRM on this engine runs at {least[name] / ours:.2f} × the {name}.")
-    if "--check" in asked and first / least["two critics, ADOPS"] < LEAST:
+    if asked.check and first / least["two critics, ADOPS"] < LEAST:
         print(f"two critics run at less than {LEAST:.0%} of the paper's learner", file=sys.stderr)
         return 1
     return 0
