@@ -177,6 +177,13 @@ def test_observations_that_are_not_finite():
         assert np.isfinite(bonus(ROW, ACTION, ROW, {})).all()
 
 
+def test_weights_that_have_diverged():
+    bonus, rows = ICM(2, rate=1e30, learn_every=1, warmup=0), np.random.default_rng(0).normal(size=(2, 3))
+    bonus(rows, ACTION, rows, {})
+    with pytest.raises(ValueError, match="the bonus is not finite, because the weights have diverged; lower the rate"):
+        bonus(rows, ACTION, rows, {})
+
+
 def test_sizes_that_make_no_sense():
     with pytest.raises(ValueError, match=r"share must lie in \(0, 1\], got 0"):
         RND(share=0)

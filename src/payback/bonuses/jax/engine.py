@@ -27,11 +27,7 @@ Layers = list[tuple[jax.Array, jax.Array]]
 
 
 def init_mlp(key: jax.Array, *sizes: int) -> Layers:
-    """Draw orthogonal weights of gain √2 and set biases to 0.
-
-    >>> [weight.shape for weight, _ in init_mlp(jax.random.key(0), 3, 8, 2)]
-    [(3, 8), (8, 2)]
-    """
+    """Draw orthogonal weights of gain √2 and set biases to 0."""
     draw = jax.nn.initializers.orthogonal(math.sqrt(2))
     keys = jax.random.split(key, len(sizes) - 1)
     return [(draw(k, (i, o), jnp.float32), jnp.zeros(o)) for k, (i, o) in zip(keys, pairwise(sizes), strict=True)]

@@ -19,6 +19,7 @@ from payback.bonuses.observations import map_parts, rollout_flags, valid_rows
 from payback.bonuses.torch.encoders import ActionEncoder, ObservationEncoder
 from payback.bonuses.torch.memory import Batch, Ellipsoid, Learning, PerVisit, Rows, Whitening, scale_steps, whitened
 from payback.bonuses.torch.networks import initialise, read_device
+from payback.core.arrays import all_finite
 
 SEGMENT = 4096
 """The most rows of a rollout that pass the networks at once."""
@@ -109,7 +110,10 @@ class NetworkBonus(Bonus):
         valid = valid_rows(info, len(batch.y))
         self._refuse_not_finite(batch, valid, len(batch.y))
         novelty = self._pay_steps(batch, Rows(obs, next_obs, None, None if valid is None else valid[None]), 1)[0]
-        return self._paid(novelty.cpu().numpy().astype(np.float64), valid)
+        F = novelty.cpu().numpy().astype(np.float64)
+        if not all_finite(F if valid is None else F[valid]):
+            raise ValueError(f"{self.name}: the bonus is not finite, because the weights have diverged; lower the rate")
+        return self._paid(F, valid)
 
     @_with_gradients
     def of_rollout(self, obs: Any, actions: Any, next_obs: Any, dones: Any, valid: Any = None) -> Any:
@@ -130,8 +134,8 @@ class NetworkBonus(Bonus):
         while t < T:
             end = self._segment_end(t, of_step, B)
             steps, at = slice(t, end), slice(t * B, end * B)
-            seen = [map_parts(lambda x, at=at: x[at], part) for part in (flat[0], flat[2])]
-            rows = Rows(*seen, ends[steps], None if counted is None else counted[steps])
+            s, then = (map_parts(lambda x, at=at: x[at], part) for part in (flat[0], flat[2]))
+            rows = Rows(s, then, ends[steps], None if counted is None else counted[steps])
             novelty[steps] = self._pay_steps(batch.map(lambda x, at=at: x[at]), rows, end - t)
             t = end
         if counted is not None:

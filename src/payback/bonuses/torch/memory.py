@@ -43,14 +43,7 @@ class Rows(NamedTuple):
 class Whitening:
     """Mean and variance of every number of an observation, over all earlier valid rows.
 
-        x̂_t = clip((x_t − μ_{t−1}) / σ_{t−1}, ±5)
-
-    Before the first row, μ = 0 and σ = 1.
-
-    >>> whitening = Whitening((1,))
-    >>> whitening.add(torch.tensor([[1.0], [3.0]]))
-    >>> whitening(torch.tensor([[2.0], [3.0], [100.0]])).flatten().tolist()
-    [0.0, 1.0, 5.0]
+    x̂_t = clip((x_t − μ_{t−1}) / σ_{t−1}, ±5),   μ = 0 and σ = 1 before the first row
     """
 
     def __init__(self, shape: tuple[int, ...], device: torch.device | str = "cpu"):
@@ -138,14 +131,7 @@ def wide_dtype(device: torch.device) -> torch.dtype:
 
 
 class Learning:
-    """Keep the transitions of `every` calls, then draw a random share of them in batches.
-
-    >>> learning = Learning(every=2, share=0.5, batch_size=3, seed=0)
-    >>> [learning.add(Batch(None, None, torch.zeros(4, 1))) for _ in range(2)]
-    [False, True]
-    >>> [len(batch.y) for batch in learning.draw()]
-    [3, 1]
-    """
+    """Keep the transitions of `every` calls, then draw a random share of them in batches."""
 
     def __init__(self, every: int, share: float, batch_size: int, seed: int):
         self.every, self._share, self._size = every, share, batch_size
@@ -189,12 +175,7 @@ class Learning:
 
 
 class PerVisit(Visits):
-    """Multiply novelty by a factor of n(s′), the visits in this episode, which are counted on the host.
-
-    >>> memory, rows = PerVisit("RIDE", None, lambda n: 1 / n), Rows(-np.ones((1, 1)), np.ones((1, 1)))
-    >>> [memory.pay(torch.tensor([[2.0]]), rows).item() for _ in range(2)]
-    [2.0, 1.0]
-    """
+    """Multiply novelty by a factor of n(s′), the visits in this episode, which are counted on the host."""
 
     def __init__(self, name: str, key: Key | None, factor: Callable[[np.ndarray], np.ndarray]):
         super().__init__(name, key)
@@ -212,12 +193,7 @@ class PerVisit(Visits):
 
 
 class Ellipsoid:
-    """Keep C⁻¹ of every environment's episode, (B, d, d), on the device, in float64.
-
-    >>> memory, rows = Ellipsoid(1, ridge=0.5), Rows(None, None)
-    >>> [round(memory.pay(torch.ones(1, 1, 1), rows).item(), 3) for _ in range(2)]
-    [2.0, 0.667]
-    """
+    """Keep C⁻¹ of every environment's episode, (B, d, d), on the device, in float64."""
 
     def __init__(self, latent: int, ridge: float):
         if not ridge > 0:
