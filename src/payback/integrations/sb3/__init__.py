@@ -21,12 +21,14 @@ with host("Stable-Baselines3", "pip install 'payback[sb3]'"):
     import_module("stable_baselines3")  # before Gymnasium, which comes with it and would otherwise be named
 
 from payback.integrations.sb3.check_shaping import CheckShaping
+from payback.integrations.sb3.collect_bonus import CollectBonus
 from payback.integrations.sb3.saved_model import find_shaping, load_model, save_model
 from payback.integrations.sb3.shape_vector_reward import ShapeVectorReward, Source, Unshaped
 from payback.integrations.sb3.shape_with_potential import ShapeVectorWithPotential
 
 __all__ = [
     "CheckShaping",
+    "CollectBonus",
     "ShapeVectorReward",
     "ShapeVectorWithPotential",
     "Source",

@@ -15,6 +15,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize
 from payback.core.state import running_mean
 from payback.core.transform import Match
 from payback.integrations.sb3.buffers import BufferCheck, buffer_problems_of
+from payback.integrations.sb3.collect_bonus import BonusAdvantage, bonus_advantage
 from payback.integrations.sb3.saved_model import Stack, keep_means, restore_means, shapings_of
 from payback.integrations.sb3.shape_vector_reward import ShapeVectorReward
 from payback.messages import changed_reward, other_gamma, warn, warn_blind_replay
@@ -33,6 +34,8 @@ class CheckShaping(BaseCallback):
     F̄ is kept with the model: `model.save`, CheckpointCallback and `load` carry it, also to another number of
     environments. The logger gets, once per rollout, `shaping/` extrinsic, intrinsic, shaped (means per step), owed (the
     mean debt), mean (F̄), residual (the largest |Σγ^t F′_t| / Σγ^t |F′_t| of the finished episodes) and drops.
+
+    Where the environment is in `CollectBonus` instead, it adds the bonus' advantage to each rollout; see there.
     """
 
     def __init__(self, strict: bool = True):
@@ -42,10 +45,17 @@ class CheckShaping(BaseCallback):
         self._buffer: BufferCheck
         self._gamma: float | None = None
         self._stack: Stack = []
+        self._advantage: BonusAdvantage | None = None
         self._sums = [0.0] * 4
         self._steps = 0
 
     def _on_training_start(self) -> None:
+        self._advantage = bonus_advantage(self.model, self.training_env)
+        if self._advantage is not None:
+            for problem in self._advantage.problems():
+                self._report(problem)
+            self._advantage.restore()
+            return
         for problem in problems_of(self.model, self.training_env):
             self._report(problem)
         self._gamma = _gamma_of(self.model)
@@ -58,6 +68,9 @@ class CheckShaping(BaseCallback):
         restore_means(self.model, self.training_env)
 
     def _on_step(self) -> bool:
+        if self._advantage is not None:
+            self._report_once(self._advantage.changed_end(self.locals["dones"]))
+            return True
         outermost = self._stack[0][0]
         self._sums = [total + sum(values) for total, values in zip(self._sums, outermost.reported, strict=True)]
         self._steps += 1
@@ -81,6 +94,12 @@ class CheckShaping(BaseCallback):
         return True
 
     def _on_rollout_start(self) -> None:
+        if self._advantage is not None:
+            other_gamma = self._advantage.other_gamma()
+            if other_gamma:
+                self._report(other_gamma)
+            self._advantage.begin()
+            return
         self._report_once(self._buffer.look_back())
         if _gamma_of(self.model) != self._gamma:
             self._gamma = _gamma_of(self.model)
@@ -88,6 +107,10 @@ class CheckShaping(BaseCallback):
                 self._report(problem)
 
     def _on_rollout_end(self) -> None:
+        if self._advantage is not None:
+            for name, value in self._advantage.add().items():
+                self.logger.record(f"shaping/{name}", value)
+            return
         self._report_once(self._buffer.look())
         keep_means(self.model, [shaping for shaping, _ in self._stack])
         shaping, _ = self._stack[0]
@@ -103,7 +126,8 @@ class CheckShaping(BaseCallback):
         self._begin_sums()
 
     def _on_training_end(self) -> None:
-        self._report_once(self._buffer.look_back())
+        if self._advantage is None:
+            self._report_once(self._buffer.look_back())
 
     def _begin_sums(self) -> None:
         self._sums, self._steps = [0.0] * 4, 0

@@ -166,20 +166,28 @@ class ShapeVectorReward(Shaping, Unshaped):
         super().close()
 
     def _read(self, source: Source, before: Any, infos: list[dict[str, Any]], ended: list[int]) -> np.ndarray:
-        step = self.monitor.steps
-        if isinstance(source, str):
-            for k, info in enumerate(infos):
-                if source not in info:
-                    raise KeyError(f"info has no {source!r} for environment {k} at step {step}")
-            values = [info[source] for info in infos]
-        else:
-            # Copies: what the callable changes in them changes nothing that the learner reads.
-            own = [info.copy() for info in infos]
-            for k in ended:
-                own[k]["terminal_observation"] = copy(_last_observation(infos, k))
-            next_obs = _with_terminal(self._obs, own, ended) if ended else self._obs
-            values = ask(source, self.num_envs, step, before, copy(self._actions), next_obs, own)
-        return read_intrinsic(values, self.num_envs, step)
+        return read_source(source, self.monitor.steps, (before, self._actions, self._obs), infos, ended)
+
+
+def read_source(
+    source: Source, step: int, transition: tuple[Any, Any, Any], infos: list[dict[str, Any]], ended: list[int]
+) -> np.ndarray:
+    """Return (B,) numbers from an info key, or from a callable on (obs, actions, next_obs); `ended` are indices."""
+    num_envs = len(infos)
+    if isinstance(source, str):
+        for k, info in enumerate(infos):
+            if source not in info:
+                raise KeyError(f"info has no {source!r} for environment {k} at step {step}")
+        values = [info[source] for info in infos]
+    else:
+        # Copies: what the callable changes in them changes nothing that the learner reads.
+        own = [info.copy() for info in infos]
+        for k in ended:
+            own[k]["terminal_observation"] = copy(_last_observation(infos, k))
+        before, actions, after = transition
+        next_obs = _with_terminal(after, own, ended) if ended else after
+        values = ask(source, num_envs, step, before, copy(actions), next_obs, own)
+    return read_intrinsic(values, num_envs, step)
 
 
 def _last_observation(infos: list[dict[str, Any]], k: int) -> Any:
