@@ -35,11 +35,14 @@ MODULES = (
 )
 """The public modules but the adapters."""
 FURTHER = (
+    "payback.advantage.AdvantageEstimator",
+    "payback.advantage.Estimate",
     "payback.auditing.audit.AuditOptions",
     "payback.auditing.audit.Leak",
     "payback.auditing.hypotheses.Cause",
     "payback.auditing.read.Columns",
     "payback.auditing.scan.EpisodeTable",
+    "payback.check.advantage.advantage_by_loops",
     "payback.check.report.CheckReport",
     "payback.ledger.Ledger",
     "payback.ledger.LedgerState",
