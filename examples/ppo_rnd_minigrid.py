@@ -1,9 +1,14 @@
-"""PPO with RND on MiniGrid in one file, where the bonus is a loan: three lines, marked (1), (2), (3).
+"""PPO with a bonus on MiniGrid in one file. What differs from plain PPO is marked: (1) (2) (3) GRM, [1] … [5] grm-adv.
 
     python examples/ppo_rnd_minigrid.py --env MiniGrid-DoorKey-5x5-v0 --steps 200000
-    python examples/ppo_rnd_minigrid.py --form rollout      the same, shaped a rollout at a time
+    python examples/ppo_rnd_minigrid.py --form rollout           the same, shaped a rollout at a time
+    python examples/ppo_rnd_minigrid.py --method grm-adv         the bonus as an advantage, with a second value head
+    python examples/ppo_rnd_minigrid.py --compare                DoorKey-8x8, four methods, draws ppo_rnd_minigrid.svg
 
-The time limit is part of the task here: a truncated episode is settled, and its last step counts as terminal.
+GRM preserves the optimal policy; grm-adv doesn't while the bonus has a weight, so it's taken back before the end. The
+time limit is part of the task here: a truncated episode is settled, and its last step counts as terminal. One seed of
+each method shows what may happen, not what is likely. Needs minigrid and torch, `--compare` also altair and
+vl-convert-python.
 """
 
 import argparse
@@ -18,19 +23,28 @@ from torch import nn
 from torch.distributions import Categorical
 
 import payback
+from payback.bonuses import EpisodicCount
+
+METHODS = ("none", "raw", "grm", "grm-adv")
+COMPARED = {"none": 0.0, "raw": 0.005, "grm": 0.02, "grm-adv": 0.02}
+"""Method → factor of the episodic count that `--compare` trains with."""
 
 
 def arguments(line: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--env", default="MiniGrid-Empty-5x5-v0", help="any MiniGrid environment")
     parser.add_argument("--steps", type=int, default=50_000, help="steps of all environments together")
+    parser.add_argument("--method", choices=METHODS, default="grm", help="how the bonus is paid")
+    parser.add_argument("--novelty", choices=["rnd", "count"], default="rnd", help="count: visits in this episode")
     parser.add_argument("--form", choices=["step", "rollout"], default="step", help="shape each step, or each rollout")
     parser.add_argument("--bonus", type=float, default=0.5, help="constant factor of the bonus")
     parser.add_argument("--delay", type=int, default=10, help="steps until a bonus is repaid")
+    parser.add_argument("--lam", type=float, default=0.95, help="λ_I of grm-adv: it reaches 1 / (1 − γλ_I) steps")
     parser.add_argument("--gamma", type=float, default=0.99, help="discount, of the learner and of the loans")
     parser.add_argument("--envs", type=int, default=8)
     parser.add_argument("--rollout", type=int, default=128, help="steps of each environment between two updates")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--compare", action="store_true", help="four methods on DoorKey-8x8, drawn")
     return parser.parse_args(line)
 
 
@@ -52,36 +66,56 @@ def advantages(rewards, values, dones, last_value, gamma, trace=0.95):
 def main(line: list[str] | None = None, keep=None) -> float:
     """Train, and return the mean extrinsic return of the last hundred episodes; `keep` is given every rollout."""
     args = arguments(line)
+    if args.compare:
+        return compare(args)
+    late, _ = train(args, keep)
+    return late
+
+
+def train(args: argparse.Namespace, keep=None) -> tuple[float, list[tuple[int, float]]]:
+    """Train; return the late return and the curve of (steps, mean return of the last hundred episodes)."""
     torch.manual_seed(args.seed)
     one = lambda: gym.wrappers.FlattenObservation(ImgObsWrapper(gym.make(args.env)))  # noqa: E731
     envs = SyncVectorEnv([one] * args.envs, autoreset_mode=AutoresetMode.SAME_STEP)
     size, moves = envs.single_observation_space.shape[0], envs.single_action_space.n
-    actor, critic = network(size, moves), network(size, 1)
+    heads = 2 if args.method == "grm-adv" else 1  # [1] a second value head
+    actor, critic = network(size, moves), network(size, heads)
     target, predictor = network(size, 32), network(size, 32)
     learned = [*actor.parameters(), *critic.parameters(), *predictor.parameters()]
     optimizer = torch.optim.Adam(learned, lr=1e-3, eps=1e-5)
+    visits = EpisodicCount(alpha=1.0)
 
     shaping = payback.chain(payback.scale(args.bonus), payback.grm(args.gamma, args.delay))  # (1)
+    if args.method in ("none", "raw"):
+        shaping = payback.scale(args.bonus if args.method == "raw" else 0.0)
     loans = shaping.init(torch.zeros(args.envs))  # (2)
+    scaled = payback.chain(payback.scale(args.bonus), payback.center())
+    estimator = payback.grm_adv(args.gamma, args.delay, args.lam, center=scaled)  # [2]
+    mean = estimator.init(torch.zeros(args.envs))  # [3] F̄
 
     obs = torch.as_tensor(envs.reset(seed=args.seed)[0], dtype=torch.float32) / 10
-    returns, running = [], np.zeros(args.envs)
-    for _ in range(args.steps // (args.envs * args.rollout)):
+    returns, running, curve = [], np.zeros(args.envs), []
+    updates = args.steps // (args.envs * args.rollout)
+    for update in range(updates):
         rows = []
         for _ in range(args.rollout):
             with torch.no_grad():
                 policy = Categorical(logits=actor(obs))
-                action, value = policy.sample(), critic(obs)[:, 0]
+                action, value = policy.sample(), critic(obs)
             next_obs, extrinsic, terminated, truncated, info = envs.step(action.numpy())
             done = torch.as_tensor(terminated | truncated)
             true_next = next_obs.copy()
             for k in np.flatnonzero(terminated | truncated):
                 true_next[k] = info["final_obs"][k]
             seen = torch.as_tensor(true_next, dtype=torch.float32) / 10
-            with torch.no_grad():
-                bonus = (predictor(seen) - target(seen)).pow(2).mean(dim=1)
+            if args.novelty == "count":
+                bonus = torch.as_tensor(visits(obs.numpy(), action.numpy(), seen.numpy(), info), dtype=torch.float32)
+                visits.reset(done.numpy())
+            else:
+                with torch.no_grad():
+                    bonus = (predictor(seen) - target(seen)).pow(2).mean(dim=1)
             reward = torch.as_tensor(extrinsic, dtype=torch.float32)
-            if args.form == "step":
+            if args.form == "step" and args.method != "grm-adv":
                 loans, shaped = shaping.update(loans, bonus, done)  # (3)
                 reward = reward + shaped
             rows.append((obs, action, policy.log_prob(action), value, reward, done, bonus, seen))
@@ -89,34 +123,61 @@ def main(line: list[str] | None = None, keep=None) -> float:
             running += extrinsic
             returns += running[done.numpy()].tolist()
             running[done.numpy()] = 0
+        curve.append(((update + 1) * args.envs * args.rollout, float(np.mean(returns[-100:])) if returns else 0.0))
 
         obs_, actions, old_logs, values, rewards, dones, bonuses, seen_ = (torch.stack(column) for column in zip(*rows))  # noqa: B905
-        if args.form == "rollout":
+        if args.form == "rollout" and args.method != "grm-adv":
             loans, shaped = payback.shape_rollout(shaping, loans, bonuses, dones)  # (3), a whole rollout at once
             rewards = rewards + shaped
         if keep is not None:
             keep(rewards, dones)
 
         with torch.no_grad():
-            gains = advantages(rewards, values, dones, critic(obs)[:, 0], args.gamma)
-        targets = (gains + values).flatten()
+            last = critic(obs)
+            gains = advantages(rewards, values[..., 0], dones, last[..., 0], args.gamma)
+        targets = (gains + values[..., 0])[..., None]
+        if args.method == "grm-adv":
+            weight = payback.taken_back(update / updates)
+            mean, bonus_gains, bonus_target = estimator.estimate(  # [4]
+                mean, bonuses, dones, values=values[..., 1], last_values=last[..., 1], weight=weight
+            )
+            gains, targets = gains + bonus_gains, torch.cat((targets, bonus_target[..., None]), dim=-1)  # [5]
         gains, old_logs, actions = gains.flatten(), old_logs.flatten(), actions.flatten()
-        obs_, seen_ = obs_.flatten(0, 1), seen_.flatten(0, 1)
+        obs_, seen_, targets = obs_.flatten(0, 1), seen_.flatten(0, 1), targets.flatten(0, 1)
         for _ in range(4):
             for part in torch.randperm(len(gains)).split(256):
                 policy = Categorical(logits=actor(obs_[part]))
                 ratio = (policy.log_prob(actions[part]) - old_logs[part]).exp()
                 gain = (gains[part] - gains[part].mean()) / (gains[part].std() + 1e-8)
                 surrogate = torch.min(ratio * gain, ratio.clamp(0.8, 1.2) * gain).mean()
-                misjudged = (critic(obs_[part])[:, 0] - targets[part]).pow(2).mean()
-                novelty = (predictor(seen_[part]) - target(seen_[part]).detach()).pow(2).mean()
-                loss = -surrogate + 0.5 * misjudged - 0.01 * policy.entropy().mean() + novelty
+                misjudged = (critic(obs_[part]) - targets[part]).pow(2).mean(dim=0).sum()
+                loss = -surrogate + 0.5 * misjudged - 0.01 * policy.entropy().mean()
+                if args.novelty == "rnd":
+                    loss = loss + (predictor(seen_[part]) - target(seen_[part]).detach()).pow(2).mean()
                 optimizer.zero_grad()
                 loss.backward()
                 nn.utils.clip_grad_norm_(learned, 0.5)
                 optimizer.step()
     late = float(np.mean(returns[-100:])) if returns else 0.0
-    print(f"{len(returns)} episodes, mean extrinsic return of the last hundred: {late:.2f}")
+    print(f"{args.method}: {len(returns)} episodes, mean extrinsic return of the last hundred: {late:.2f}", flush=True)
+    return late, curve
+
+
+def compare(args: argparse.Namespace, path="ppo_rnd_minigrid.svg", least: int = 400_000) -> float:
+    """Train each method on DoorKey-8x8 with an episodic count, draw the curves, and return grm-adv's late return."""
+    import altair
+
+    settings = ["--env", "MiniGrid-DoorKey-8x8-v0", "--novelty", "count", "--envs", "16", "--delay", "30"]
+    settings += ["--steps", str(max(args.steps, least)), "--seed", str(args.seed)]
+    points, late = [], 0.0
+    for method, factor in COMPARED.items():
+        late, curve = train(arguments([*settings, "--method", method, "--bonus", str(factor)]))
+        label = f"{method}, α = {factor:g}" if factor else method
+        points += [{"method": label, "steps": steps, "return": value} for steps, value in curve]
+    axes = altair.X("steps:Q", title="environment steps"), altair.Y("return:Q", title="extrinsic return, last 100")
+    chart = altair.Chart(altair.Data(values=points), width=420, height=260).mark_line()
+    chart.encode(*axes, altair.Color("method:N", title=None)).save(str(path))
+    print(f"the curves are in {path}")
     return late
 
 

@@ -43,3 +43,25 @@ def test_ppo_rnd_minigrid_pays_the_same_in_both_forms():
     np.testing.assert_allclose(a, b, atol=1e-4)
     assert ends.sum() > 4
     assert np.abs(a).max() > 0.001
+
+
+@pytest.mark.parametrize("method", ["none", "raw", "grm-adv"])
+def test_ppo_rnd_minigrid_learns_with_every_method(method):
+    assert load("ppo_rnd_minigrid").main(["--steps", "20000", "--method", method]) > 0.85
+
+
+def test_grm_adv_leaves_the_rewards_to_the_task():
+    kept = []
+    line = ["--method", "grm-adv", "--novelty", "count", "--steps", "1024", "--envs", "4", "--rollout", "64"]
+    load("ppo_rnd_minigrid").main(line, keep=lambda rewards, dones: kept.append((rewards.numpy(), dones.numpy())))
+    rewards, dones = map(np.concatenate, zip(*kept, strict=True))
+    assert dones.any()
+    assert not rewards[~dones].any()
+
+
+def test_the_curves_are_drawn(tmp_path):
+    pytest.importorskip("altair")
+    example = load("ppo_rnd_minigrid")
+    example.compare(example.arguments(["--steps", "4096"]), tmp_path / "curves.svg", least=0)
+    drawn = (tmp_path / "curves.svg").read_text()
+    assert all(name in drawn for name in ("none", "raw, α = 0.005", "grm, α = 0.02", "grm-adv, α = 0.02"))

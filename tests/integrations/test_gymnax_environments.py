@@ -99,10 +99,11 @@ class TestGymnax:
         assert obs.shape[-1] == 5
         assert shaped.num_actions == 2
 
-    def test_the_example_learns(self, gymnax):
+    @pytest.mark.parametrize("method", ["grm", "grm-adv"])
+    def test_the_example_learns(self, gymnax, method):
         spec = importlib.util.spec_from_file_location("purejaxrl_style", ROOT / "examples" / "purejaxrl_style.py")
         example = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(example)
-        early, late = example.main()
+        early, late = example.main(method=method)
         assert early < 200
         assert late > 400

@@ -1,0 +1,50 @@
+"""grm_adv beside TorchRL's own GAE, over rollouts of its collector, against the definition."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torchrl", reason="pip install payback[torchrl]")
+import torch
+from tensordict.nn import TensorDictModule
+from torchrl.envs import Compose, GymEnv, SerialEnv, StepCounter, TransformedEnv
+from torchrl.envs.transforms import RNDTransform
+from torchrl.objectives.value import GAE
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from torchrl.collectors import SyncDataCollector
+
+import payback
+from payback.check.advantage import advantage_by_loops
+
+GAMMA, DELAY, LAM, B, T = 0.99, 5, 0.9, 3, 20
+pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.filterwarnings("ignore")]
+
+
+def test_it_adds_what_the_definition_says():
+    """Terminated and truncated episodes, some over the borders of three rollouts; the targets stay the task's."""
+    torch.manual_seed(0)
+    env = TransformedEnv(
+        SerialEnv(B, lambda: GymEnv("CartPole-v1")),
+        Compose(StepCounter(15), RNDTransform(torch.nn.Linear(4, 8), torch.nn.Linear(4, 8))),
+    )
+    critic = TensorDictModule(torch.nn.Linear(4, 1), in_keys=["observation"], out_keys=["state_value"])
+    gae = GAE(gamma=GAMMA, lmbda=0.95, value_network=critic)
+    estimator = payback.grm_adv(GAMMA, DELAY, LAM)
+    state, earlier, cuts, ends = estimator.init(torch.zeros(B)), np.zeros(0), 0, 0
+    for data in SyncDataCollector(env, frames_per_batch=B * T, total_frames=3 * B * T):
+        gae(data)
+        task, target = data["advantage"].clone(), data["value_target"].clone()
+        F, done = (data["next", key].squeeze(-1).T for key in ("intrinsic_reward", "done"))
+        state, advantage, _ = estimator.estimate(state, F, done)
+        data["advantage"] += advantage.T.unsqueeze(-1)
+        expected, _ = advantage_by_loops(F, done, gamma=GAMMA, delay=DELAY, lam=LAM, earlier=earlier)
+        np.testing.assert_allclose((data["advantage"] - task).squeeze(-1).T.numpy(), expected, atol=1e-5)
+        assert torch.equal(data["value_target"], target)
+        earlier = np.append(earlier, F.numpy())
+        cuts += int(data["next", "truncated"].sum())
+        ends += int(data["next", "terminated"].sum())
+    assert cuts
+    assert ends
