@@ -21,6 +21,7 @@ import torch
 import payback
 
 GAMMA, LAM, ROUNDS = 0.99, 0.95, 7
+LIBRARIES = ("NumPy", "Torch", "JAX")
 SIZES = [(T, B) for T in (128, 512, 2048) for B in (16, 128, 1024)]
 
 
@@ -60,7 +61,8 @@ def of_size(T: int, B: int) -> dict[str, float]:
     F, V, done = rng.random((T, B), np.float32), rng.random((T, B), np.float32), rng.random((T, B)) < 0.01
     last, found = V[0].copy(), {}
     estimator = payback.grm_adv(GAMMA, 300, 0.99, gae_lambda=LAM)
-    for name, array, zeros in (("NumPy", np.asarray, np.zeros_like), ("Torch", torch.as_tensor, torch.zeros_like)):
+    makers = (np.asarray, np.zeros_like), (torch.as_tensor, torch.zeros_like)
+    for name, (array, zeros) in zip(LIBRARIES[:2], makers, strict=True):
         f, v, d, l, ends = (array(x) for x in (F, V, done, last, done.astype(np.float32)))  # noqa: E741
         state = estimator.init(f[0])
         found[name] = ratio(
@@ -83,7 +85,8 @@ def main() -> None:
     path = parser.parse_args().json
     ratios = {f"{T} × {B}": of_size(T, B) for T, B in SIZES}
     if path is not None:
-        path.write_text(json.dumps({"advantage ÷ GAE": ratios}))
+        tables = {f"advantage, {name}": {size: row[name] for size, row in ratios.items()} for name in LIBRARIES}
+        path.write_text(json.dumps(tables))
         return
     for size, row in ratios.items():
         print(f"{size:12}", "  ".join(f"{name} {value:.2f}" for name, value in row.items()))

@@ -1,6 +1,6 @@
 """Measure speed beside peers, as ratios, and print what changed since the committed ones: `make bench`
 
-    python benchmarks/bench.py [PART …]        core, adapters, bonuses, rllte, engine, learner, arena; or everything
+    python benchmarks/bench.py [PART …]        core, advantage, adapters, bonuses, rllte, engine, learner, arena; or all
     python benchmarks/bench.py --page          write the tables of docs/results/speed.md from benchmarks/ratios.json
 
 Writes benchmarks/ratios.json. Each part is a script that takes its sides in turns in one process, because on a shared
@@ -20,6 +20,7 @@ RATIOS, PAGE = ROOT / "benchmarks" / "ratios.json", ROOT / "docs" / "results" / 
 HOSTS = ROOT / ".envs" / "hosts" / "bin" / "python"
 PARTS = {
     "core": ["benchmarks/core.py"],
+    "advantage": ["benchmarks/advantage.py"],
     "adapters": ["benchmarks/integrations.py"],
     "bonuses": ["benchmarks/bonuses.py"],
     "rllte": ["benchmarks/bonuses.py"],  # rllte lives in an environment of its own
@@ -40,6 +41,7 @@ TABLES = {
         },
     ),
     "growth": ("varied", {"growth": "cost"}),
+    "advantage": ("T × B", {f"advantage, {library}": library for library in ("NumPy", "Torch", "JAX")}),
     "gymnasium": ("transform", {"gymnasium": "× NormalizeReward"}),
     "sb3": ("PPO on", {"sb3": "share of its steps per second lost"}),
     "rnd": ("RND of", {"rnd": "ours ÷ theirs"}),

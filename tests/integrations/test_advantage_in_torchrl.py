@@ -10,11 +10,12 @@ import torch
 from tensordict.nn import TensorDictModule
 from torchrl.envs import Compose, GymEnv, SerialEnv, StepCounter, TransformedEnv
 from torchrl.envs.transforms import RNDTransform
+from torchrl.envs.utils import RandomPolicy
 from torchrl.objectives.value import GAE
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    from torchrl.collectors import SyncDataCollector
+    from torchrl.collectors import Collector
 
 import payback
 from payback.check.advantage import advantage_by_loops
@@ -34,7 +35,7 @@ def test_it_adds_what_the_definition_says():
     gae = GAE(gamma=GAMMA, lmbda=0.95, value_network=critic)
     estimator = payback.grm_adv(GAMMA, DELAY, LAM)
     state, earlier, cuts, ends = estimator.init(torch.zeros(B)), np.zeros(0), 0, 0
-    for data in SyncDataCollector(env, frames_per_batch=B * T, total_frames=3 * B * T):
+    for data in Collector(env, RandomPolicy(env.action_spec), frames_per_batch=B * T, total_frames=3 * B * T):
         gae(data)
         task, target = data["advantage"].clone(), data["value_target"].clone()
         F, done = (data["next", key].squeeze(-1).T for key in ("intrinsic_reward", "done"))

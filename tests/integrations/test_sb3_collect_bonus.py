@@ -132,6 +132,13 @@ def test_a_weight_of_0_is_the_plain_algorithm_and_a_bonus_is_not(walk):
     assert not torch.equal(trained[0], trained[2])
 
 
+def test_a_weight_scales_what_is_added(walk):
+    model, env = made("PPO", walk, weight=lambda progress: 0.25)
+    ((added, _, (F, dones, truncated, _), *_),) = learned(model, env, 3 * N)
+    expected, _ = advantage_by_loops(F, dones, gamma=GAMMA, delay=DELAY, lam=LAM, truncated=truncated)
+    np.testing.assert_allclose(added, expected / 4, atol=1e-5)
+
+
 def test_a_run_is_repeatable(walk):
     trained = []
     for _ in range(2):
