@@ -64,4 +64,4 @@ def test_the_curves_are_drawn(tmp_path):
     example = load("ppo_rnd_minigrid")
     example.compare(example.arguments(["--steps", "4096"]), tmp_path / "curves.svg", least=0)
     drawn = (tmp_path / "curves.svg").read_text()
-    assert all(name in drawn for name in ("none", "raw, α = 0.005", "grm, α = 0.02", "grm-adv, α = 0.02"))
+    assert all(name in drawn for name in ("none", "raw, α = 0.02", "grm, α = 0.1", "grm-adv, α = 0.1"))
