@@ -125,7 +125,7 @@ MUTANTS = [
     Mutant(LEDGER, "sums = xp.where(valid, sums, before.sums)", "pass"),
     Mutant(LEDGER, "sums = _begin(xp, sums, ends)", "pass"),
     Mutant(LEDGER, "(debt + payments[0]) * interest", "(debt + payments[0])"),
-    Mutant(LEDGER, "= settled if valid is None else settled & valid", "= settled"),
+    Mutant(LEDGER, "done = done if valid is None else done & valid", "pass"),
     Mutant(LEDGER, "if not (none_ends or self.settles) and _any(xp, carried):", "if False:"),
     Mutant(LEDGER, "abs(debt - owed)", "abs(debt + owed)"),
 ]
