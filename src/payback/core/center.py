@@ -42,14 +42,10 @@ def center(horizon: float | None = None) -> RewardTransform:
 
     Under `jax.shard_map` each device has a mean of its own, so pass `check_vma=False`.
 
-    >>> import numpy as np
-    >>> subtract = center()
-    >>> state = subtract.init(np.zeros(2))
-    >>> for rewards in ([2.0, 4.0], [3.0, 6.0]):
-    ...     state, shaped = subtract.update(state, np.array(rewards), np.array([False, False]))
-    ...     print(shaped)
-    [2. 4.]
-    [0. 3.]
+    >>> import numpy as np, payback
+    >>> subtract, F = center(), np.array([[2.0, 4.0], [3.0, 6.0]])
+    >>> payback.shape_rollout(subtract, subtract.init(F[0]), F, F < 0)[1].tolist()
+    [[2.0, 4.0], [0.0, 3.0]]
     """
     return _Center(plain(horizon))
 

@@ -94,14 +94,10 @@ def scale_by_rms(horizon: float | None = None) -> RewardTransform:
     The scale comes from earlier steps only, so it is causal, unlike normalisation by statistics of the whole rollout.
     It is 1 until the first reward that is not 0, and it outlives episodes.
 
-    >>> import numpy as np
-    >>> shrink = scale_by_rms()
-    >>> state = shrink.init(np.zeros(1))
-    >>> for reward in (2.0, 4.0):
-    ...     state, shaped = shrink.update(state, np.array([reward]), np.array([False]))
-    ...     print(shaped)
-    [2.]
-    [2.]
+    >>> import numpy as np, payback
+    >>> shrink, F = scale_by_rms(), np.array([[2.0], [4.0]])
+    >>> payback.shape_rollout(shrink, shrink.init(F[0]), F, F < 0)[1].tolist()
+    [[2.0], [2.0]]
     """
     return _ScaleByRms(plain(horizon))
 
@@ -145,14 +141,10 @@ def scale_by_std(horizon: float | None = None) -> RewardTransform:
     unlike that of a whole rollout. While it is less than a thousandth of the mean, nothing is divided. It outlives
     episodes. Put `clip` after it where the first rewards are unlike the later ones.
 
-    >>> import numpy as np
-    >>> shrink = scale_by_std()
-    >>> state = shrink.init(np.zeros(2))
-    >>> for rewards in ([2.0, 6.0], [4.0, 6.0]):
-    ...     state, shaped = shrink.update(state, np.array(rewards), np.zeros(2, dtype=bool))
-    ...     print(shaped)
-    [2. 6.]
-    [2. 3.]
+    >>> import numpy as np, payback
+    >>> shrink, F = scale_by_std(), np.array([[2.0, 6.0], [4.0, 6.0]])
+    >>> payback.shape_rollout(shrink, shrink.init(F[0]), F, F < 0)[1].tolist()
+    [[2.0, 6.0], [2.0, 3.0]]
     """
     return _ScaleByStd(plain(horizon))
 
@@ -194,13 +186,10 @@ def scale_by_return_std(gamma: float) -> RewardTransform:
     valid steps of all environments. While the deviation is less than a thousandth of the mean, nothing is divided. It
     outlives episodes. Put `clip` after it where the first rewards are unlike the later ones.
 
-    >>> import numpy as np
-    >>> shrink = scale_by_return_std(0.5)
-    >>> state = shrink.init(np.zeros(1))
-    >>> for reward in (2.0, 5.0, 4.0):  # R = 2, then 6, whose deviation is 2
-    ...     state, shaped = shrink.update(state, np.array([reward]), np.array([False]))
-    >>> shaped
-    array([2.])
+    >>> import numpy as np, payback
+    >>> shrink, F = scale_by_return_std(0.5), np.array([[2.0], [5.0], [4.0]])  # R = 2, then 6, whose deviation is 2
+    >>> payback.shape_rollout(shrink, shrink.init(F[0]), F, F < 0)[1].tolist()
+    [[2.0], [5.0], [2.0]]
     """
     return _ScaleByReturnStd(read_gamma(gamma))
 
@@ -251,15 +240,10 @@ def scale_by_schedule(f: Callable[[Any], Any]) -> RewardTransform:
     `f` takes n as an array of one number, in the caller's array library, and returns one finite number. A loan is
     repaid with the coefficient that it was paid with. PIES (Behboudian et al. 2022), for instance, falls from 1 to 0:
 
-    >>> import numpy as np
-    >>> pies = scale_by_schedule(lambda steps: (1 - steps / 4).clip(0, 1))
-    >>> state = pies.init(np.zeros(2))
-    >>> for _ in range(3):
-    ...     state, shaped = pies.update(state, np.array([1.0, 2.0]), np.zeros(2, dtype=bool))
-    ...     print(shaped)
-    [1. 2.]
-    [0.5 1. ]
-    [0. 0.]
+    >>> import numpy as np, payback
+    >>> pies, F = scale_by_schedule(lambda steps: (1 - steps / 4).clip(0, 1)), np.array([[1.0, 2.0]] * 3)
+    >>> payback.shape_rollout(pies, pies.init(F[0]), F, F < 0)[1].tolist()
+    [[1.0, 2.0], [0.5, 1.0], [0.0, 0.0]]
     """
     if not callable(f):
         raise TypeError(f"scale_by_schedule needs a function of the number of steps, got {f!r}")
