@@ -74,7 +74,8 @@ def grm_adv(
     `gae_lambda`: λ of the GAE over f with a second critic. `on_truncation`: "settle" takes a truncation for an end,
     "carry" has K = D there, and the second critic bootstraps.
 
-    >>>     >>> estimator = grm_adv(0.9, delay=2, lam=0.5, center=False)
+    >>> import numpy as np
+    >>> estimator = grm_adv(0.9, delay=2, lam=0.5, center=False)
     >>> state = estimator.init(np.zeros(1))
     >>> done = np.array([[False], [True], [False]])
     >>> state, advantage, target = estimator.estimate(state, np.array([[1.0], [1.0], [1.0]]), done)
