@@ -21,7 +21,6 @@ from payback_lab.report.studies_tables import (
     depth_table,
     judged,
     learned_alphas,
-    learned_choices,
     learned_runs,
     learned_table,
     rollouts_table,
@@ -63,8 +62,7 @@ def draw_depth(results: Results) -> dict[str, Any] | None:
 
 def draw_learned(results: Results) -> dict[str, Any] | None:
     """Draw bonuses by methods, task by task; None before a cell has run."""
-    form, _ = learned_choices(results)
-    methods = (*learned.PAID, *(() if form is None else (form,)))
+    methods = results.choices.methods
     cells = {
         task: {
             (BONUSES[bonus], method): reached(learned_runs(results, task, bonus, method))
@@ -87,8 +85,7 @@ def _of_depth(results: Results) -> str:
 
 
 def _of_learned(results: Results) -> str:
-    form, alphas = learned_choices(results)
-    return judged(of_learned(results.finished, alphas, form))
+    return judged(of_learned(results.finished, results.choices))
 
 
 def draw_safe_range(results: Results) -> dict[str, Any] | None:

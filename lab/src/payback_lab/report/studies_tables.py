@@ -8,7 +8,7 @@ from payback_lab.experiments.arena.measures import shares
 from payback_lab.experiments.arena.setting import parse_setting
 from payback_lab.experiments.studies import depth, learned, safe_range
 from payback_lab.experiments.studies.analysis import Reached, best_shares, collapses, reached, score_of
-from payback_lab.experiments.studies.study import ADVANTAGE_SIDE, Study, committed, setting_of
+from payback_lab.experiments.studies.study import ADVANTAGE_SIDE, Study, setting_of
 from payback_lab.experiments.studies.verdicts import Judged, depth_cells
 from payback_lab.report.charts.studies import TUNED, label_of
 from payback_lab.report.markdown import rows
@@ -195,24 +195,15 @@ def _cell(runs: Sequence[Figures]) -> tuple[str, ...]:
 # Learned bonuses
 
 
-def learned_choices(results: Results) -> tuple[str | None, dict[tuple[str, str], float]]:
-    """Return the advantage-side form that was chosen, and every pair's α."""
-    form = learned.better_form(committed(results.summaries, safe_range.EXPERIMENT))
-    methods = (*learned.PAID, *(() if form is None else (form,)))
-    found = {(b, m): learned.chosen_alpha(results.finished, b, m) for b in learned.BONUSES for m in methods}
-    return form, {pair: alpha for pair, alpha in found.items() if alpha is not None}
-
-
 def learned_runs(results: Results, task: str, bonus: str, method: str) -> list[Figures]:
     """Return the runs of one cell at its own α."""
-    alpha = learned_choices(results)[1].get((bonus, method))
+    alpha = results.choices.alphas.get((bonus, method))
     return [] if alpha is None else seeds_of(results.finished, setting_of(task, alpha, bonus), method)
 
 
 def learned_table(results: Results) -> str:
     """Write every bonus with every method on every task."""
-    form, alphas = learned_choices(results)
-    methods = (*learned.PAID, *(() if form is None else (form,)))
+    methods, alphas = results.choices.methods, results.choices.alphas
     lines = [
         (task, BONUSES[bonus], label_of(method), f"{alphas[bonus, method]:g}", *_cell(own))
         for task in learned.TASKS
@@ -225,6 +216,5 @@ def learned_table(results: Results) -> str:
 
 def learned_alphas(results: Results) -> str:
     """Write the α that were chosen on DoorKey-8x8."""
-    _, alphas = learned_choices(results)
-    lines = [(BONUSES[bonus], label_of(method), f"{alpha:g}") for (bonus, method), alpha in alphas.items()]
+    lines = [(BONUSES[bonus], label_of(m), f"{alpha:g}") for (bonus, m), alpha in results.choices.alphas.items()]
     return folded(("bonus", "method", "α"), lines, "α chosen on DoorKey-8x8")

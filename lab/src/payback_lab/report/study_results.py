@@ -30,6 +30,11 @@ class Results:
         """Return every method's row of the safe range."""
         return safe_ranges(self.finished)
 
+    @cached_property
+    def choices(self) -> learned.Choices:
+        """Return what is decided of the learned bonuses."""
+        return learned.choices(self.summaries, self.finished)
+
     def so_far(self) -> str:
         """Say how many of the planned runs are in."""
         if not self.made:

@@ -81,6 +81,15 @@ def chosen_alpha(finished: Finished, method: str) -> float | None:
     shares = tuning_shares(finished, method)
     if len(shares) < len(ALPHAS):
         return None
+    return smallest_as_good(shares)
+
+
+def smallest_as_good(shares: Mapping[float, float]) -> float:
+    """Return the smallest α whose share is within 0.01 of the largest.
+
+    >>> smallest_as_good({0.005: 0.2, 0.02: 0.895, 0.08: 0.9})
+    0.02
+    """
     return min(alpha for alpha, share in shares.items() if share >= max(shares.values()) - ALIKE)
 
 

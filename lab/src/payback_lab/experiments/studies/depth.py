@@ -38,16 +38,17 @@ ROLLOUT_TASK = ("KeyCorridorS4R3", "views", 6)
 ROLLOUT_METHODS = (ADV, TWO)
 
 
+def better_delay(finished: Finished) -> str | None:
+    """Return the delay of GRM that solves more at its own α in the safe range; None while one has no α."""
+    return safe_range.best_of(finished, GRM)
+
+
 def cells_of(finished: Finished) -> tuple[Cell, ...]:
     """Return the cells whose α the safe range has decided."""
-    alphas = {m: safe_range.chosen_alpha(finished, m) for m in ("im", *GRM, *ADVANTAGE_SIDE)}
+    grm = better_delay(finished)
+    methods = ("im", *(() if grm is None else (grm,)), *ADVANTAGE_SIDE)
+    alphas = {method: safe_range.chosen_alpha(finished, method) for method in methods}
     found = {method: chosen[0] for method, chosen in alphas.items() if chosen is not None}
-    delays = {method: alphas[method] for method in GRM}
-    if all(delays.values()):
-        best = max(GRM, key=lambda method: delays[method][1])  # pyright: ignore[reportOptionalSubscript]
-        found = {method: alpha for method, alpha in found.items() if method not in GRM or method == best}
-    else:
-        found = {method: alpha for method, alpha in found.items() if method not in GRM}
     cells = [
         Cell(setting_of(task, alpha, bonus), method, whole_updates(millions))
         for task, bonus, millions in TASKS

@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
+from payback_lab.experiments.arena.chosen import smallest_as_good
 from payback_lab.experiments.arena.finished import Finished
 from payback_lab.experiments.doorkey.sized import ONE_SEED_FIRST
 from payback_lab.experiments.studies import safe_range
@@ -17,7 +19,9 @@ from payback_lab.experiments.studies.study import (
 )
 from payback_lab.learners.arena.config import ARENA_VERSION
 
-BONUSES = ("views", "rnd-views", "e3b", "noveld", "icm", "rnd")
+LEARNED = ("rnd-views", "e3b", "noveld", "icm", "rnd")
+"""The bonuses that learn: the best of them is what `hosts` runs."""
+BONUSES = ("views", *LEARNED)
 TUNED = "DoorKey-8x8"
 TUNING_SEED = 10
 ALPHAS = (0.005, 0.02, 0.08)
@@ -28,9 +32,7 @@ PAID = ("im", "grm-30")
 
 def better_form(finished: Finished) -> str | None:
     """Return the advantage-side form with the largest `solving` at its own α in the safe range; None before that."""
-    found = {method: safe_range.chosen_alpha(finished, method) for method in ADVANTAGE_SIDE}
-    known = {method: chosen[1] for method, chosen in found.items() if chosen is not None}
-    return max(known, key=lambda method: known[method]) if len(known) == len(found) else None
+    return safe_range.best_of(finished, ADVANTAGE_SIDE)
 
 
 def chosen_alpha(tuning: Finished, bonus: str, method: str) -> float | None:
@@ -39,7 +41,49 @@ def chosen_alpha(tuning: Finished, bonus: str, method: str) -> float | None:
     found = {alpha: solving([run]) for alpha, run in runs.items() if run is not None}
     if len(found) < len(ALPHAS):
         return None
-    return min(alpha for alpha, share in found.items() if share >= max(found.values()) - safe_range.ALIKE)
+    return smallest_as_good(found)
+
+
+class Choices(NamedTuple):
+    """Hold what earlier runs have decided."""
+
+    form: str | None
+    """The advantage-side form; None before the safe range has decided it."""
+    alphas: dict[tuple[str, str], float]
+    """(bonus, method) → α, of the pairs that are tuned."""
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Return the methods of the study."""
+        return (*PAID, *(() if self.form is None else (self.form,)))
+
+    @property
+    def complete(self) -> bool:
+        """Say whether all is decided."""
+        return self.form is not None and len(self.alphas) == len(BONUSES) * len(self.methods)
+
+
+def choices(summaries: Path, finished: Finished) -> Choices:
+    """Return what the safe range's committed runs, and the tuning runs among `finished`, have decided."""
+    form = better_form(committed(summaries, safe_range.EXPERIMENT))
+    found = {(b, m): chosen_alpha(finished, b, m) for b in BONUSES for m in Choices(form, {}).methods}
+    return Choices(form, {pair: alpha for pair, alpha in found.items() if alpha is not None})
+
+
+def best_bonus(chosen: Choices, finished: Finished) -> str | None:
+    """Return the learned bonus with the largest mean `solving`, over GRM-30, the form and the tasks, by seed 0.
+
+    None while one of these runs is missing.
+    """
+    found = {}
+    for bonus in LEARNED:
+        cells = [(task, method) for task in TASKS for method in chosen.methods if method != "im"]
+        names = [(setting_of(t, chosen.alphas.get((bonus, m), ALPHAS[0]), bonus), m) for t, m in cells]
+        found[bonus] = [finished.get(name, {}).get(0) for name in names]
+    runs = {bonus: [run for run in own if run is not None] for bonus, own in found.items()}
+    if not chosen.complete or any(len(runs[bonus]) < len(found[bonus]) for bonus in LEARNED):
+        return None
+    return max(LEARNED, key=lambda bonus: solving(runs[bonus]))
 
 
 class Learned(Study):
@@ -47,26 +91,22 @@ class Learned(Study):
 
     def informed(self, summaries: Path) -> "Learned":
         """Return the tuning runs, and the cells whose α they have decided."""
-        form = better_form(committed(summaries, safe_range.EXPERIMENT))
-        methods = (*PAID, *(() if form is None else (form,)))
-        pairs = [(bonus, method) for bonus in BONUSES for method in methods]
+        methods = choices(summaries, {}).methods
         tuning = tuple(
             Cell(setting_of(TUNED, alpha, bonus), method, TUNING_STEPS, first_seed=TUNING_SEED, seeds=1)
-            for bonus, method in pairs
+            for bonus in BONUSES
+            for method in methods
             for alpha in ALPHAS
         )
-        finished = committed(summaries, replace(self, cells=tuning))
-        alphas = {pair: chosen_alpha(finished, *pair) for pair in pairs}
+        chosen = choices(summaries, committed(summaries, replace(self, cells=tuning)))
         study = tuple(
             Cell(setting_of(task, alpha, bonus), method, STEPS)
             for task in TASKS
-            for (bonus, method), alpha in alphas.items()
-            if alpha is not None
+            for (bonus, method), alpha in chosen.alphas.items()
         )
         cells = (*tuning, *study)
-        complete = form is not None and None not in alphas.values()
         settings = tuple(dict.fromkeys(cell.setting for cell in cells))
-        return replace(self, cells=cells, settings=settings, waiting="" if complete else WAITING)
+        return replace(self, cells=cells, settings=settings, waiting="" if chosen.complete else WAITING)
 
 
 WAITING = (

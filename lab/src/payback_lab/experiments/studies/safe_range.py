@@ -1,7 +1,8 @@
 """The safe range: which coefficients of the bonus work, over three orders of magnitude, for every method."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from payback_lab.experiments.arena.chosen import smallest_as_good
 from payback_lab.experiments.arena.finished import Finished
 from payback_lab.experiments.doorkey.sized import ONE_SEED_FIRST
 from payback_lab.experiments.studies.study import (
@@ -28,8 +29,6 @@ ABLATIONS = (
     *(f"{TWO}{ending}" for ending in ("-centred", "-centred-back")),
 )
 STEPS = whole_updates(2)
-ALIKE = 0.01
-"""Coefficients whose `solving` is within this of the largest are as good: the smaller one is taken."""
 
 CELLS = (
     *(Cell(setting_of(task, alpha), m, STEPS) for alpha in ALPHAS for task in TASKS for m in METHODS),
@@ -46,8 +45,15 @@ def chosen_alpha(finished: Finished, method: str) -> tuple[float, float] | None:
     found = solved_by_alpha(finished, method)
     if len(found) < len(ALPHAS):
         return None
-    alpha = min(alpha for alpha, share in found.items() if share >= max(found.values()) - ALIKE)
+    alpha = smallest_as_good(found)
     return alpha, found[alpha]
+
+
+def best_of(finished: Finished, methods: Sequence[str]) -> str | None:
+    """Return which of these methods solves the most at its own α; None while one of them has none."""
+    found = {method: chosen_alpha(finished, method) for method in methods}
+    known = {method: chosen[1] for method, chosen in found.items() if chosen is not None}
+    return max(known, key=lambda method: known[method]) if len(known) == len(found) else None
 
 
 def solved_by_alpha(finished: Finished, method: str) -> Mapping[float, float]:

@@ -1,5 +1,6 @@
-"""What the studies share: a list of cells in the arena's learner, seeds in turn, and figures that show a collapse."""
+"""What the studies share: a list of cells, seeds in turn, what decides α, and figures that show a collapse."""
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -9,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from payback_lab.claims.decide import Claims
-from payback_lab.experiments.arena.config import config_of
+from payback_lab.experiments.arena.config import ArenaConfig, config_of
 from payback_lab.experiments.arena.experiment import ArenaExperiment, refuse_method
 from payback_lab.experiments.arena.figures import recent_share
 from payback_lab.experiments.arena.finished import Figures, Finished
 from payback_lab.experiments.arena.setting import Setting, parse_setting
-from payback_lab.running.experiment import committed_figures
+from payback_lab.running.experiment import Experiment, committed_figures
 from payback_lab.runs import Asked, Result, Run, Scalar
 
 GAMMA = 0.99
@@ -47,18 +48,25 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Study(ArenaExperiment):
-    """Describe one study; see `experiment.Experiment`. `steps` is for settings that the plan does not have."""
+class CellStudy(Experiment):
+    """Plan cells, seed 0 of all of them first; which cells there are may wait for committed runs."""
 
     cells: tuple[Cell, ...] = ()
     """What is run unless told otherwise, in order of interest."""
-    steps: int = whole_updates(2)
     waiting: str = ""
     """What is not planned yet, and what it waits for; "" if all is planned."""
 
-    def informed(self, summaries: Path) -> "Study":
-        """Return the study with the cells that the committed runs decide."""
-        return self
+    @abstractmethod
+    def name_of(self, setting: str) -> str:
+        """Return a setting's name as run ids have it; a `UserError` says what is wrong with it."""
+
+    @abstractmethod
+    def config_at(self, cell: Cell, asked: Asked) -> Any:
+        """Return the config of a cell; a `UserError` says why it cannot be run, or not for so many steps."""
+
+    @abstractmethod
+    def length_of(self, setting: str) -> int:
+        """Return the steps of training at a setting that the plan does not have."""
 
     @property
     def later(self) -> str:
@@ -71,30 +79,54 @@ class Study(ArenaExperiment):
 
     def plan(self, asked: Asked) -> list[Run]:
         """List seed 0 of every cell, then seed 1, and so on; named settings and methods are run at each other."""
-        planned = {(cell.setting, cell.method): cell for cell in self.cells}
-        chosen = self._chosen(asked, planned)
-        runs = []
-        for seed, (setting, method) in asked.seed_by_seed({key: self._cell(planned, key).seeds for key in chosen}):
-            cell = self._cell(planned, (setting, method))
-            steps, seed = asked.steps or cell.steps, seed + cell.first_seed
-            parsed = parse_setting(setting)
-            asked.refuse_part_of("update", config_of(parsed, None).samples)
-            refuse_method(parsed, method)
-            runs.append(Run(self.name, None, setting, method, seed, config_of(parsed, steps)))
-        return runs
+        cells = {cell: cell.seeds for cell in self._chosen(asked)}
+        return [
+            Run(self.name, None, cell.setting, cell.method, seed + cell.first_seed, self.config_at(cell, asked))
+            for seed, cell in asked.seed_by_seed(cells)
+        ]
 
-    def _cell(self, planned: Mapping[tuple[str, str], Cell], key: tuple[str, str]) -> Cell:
-        return planned.get(key) or Cell(*key, self.steps)
+    def _chosen(self, asked: Asked) -> list[Cell]:
+        planned: dict[tuple[str, str], list[Cell]] = {}
+        for cell in self.cells:
+            planned.setdefault((cell.setting, cell.method), []).append(cell)
+        settings = tuple(self.name_of(setting) for setting in asked.settings)
+        kept = [
+            (setting, method)
+            for setting, method in planned
+            if (not settings or setting in settings) and (not asked.schemes or method in asked.schemes)
+        ]
+        if not kept or (settings and asked.schemes):
+            here = settings or tuple(dict.fromkeys(setting for setting, _ in planned))
+            kept = list(product(here, asked.schemes or self.schemes(None)))
+        return [cell for key in kept for cell in planned.get(key) or [Cell(*key, self.length_of(key[0]))]]
 
-    def _chosen(self, asked: Asked, planned: Mapping[tuple[str, str], Cell]) -> list[tuple[str, str]]:
-        settings = tuple(parse_setting(setting).name for setting in asked.settings)
-        if settings and asked.schemes:
-            return list(product(settings, asked.schemes))
-        if settings:
-            kept = [key for key in planned if key[0] in settings]
-            return kept or list(product(settings, self.schemes(None)))
-        kept = [key for key in planned if not asked.schemes or key[1] in asked.schemes]
-        return kept or list(product(dict.fromkeys(setting for setting, _ in planned), asked.schemes))
+
+@dataclass(frozen=True, kw_only=True)
+class Study(CellStudy, ArenaExperiment):
+    """Describe one study in the arena's learner; see `experiment.Experiment`."""
+
+    config: type[ArenaConfig] = ArenaConfig
+    steps: int = whole_updates(2)
+    """The steps of settings that the plan does not have."""
+
+    def informed(self, summaries: Path) -> "Study":
+        """Return the study with the cells that the committed runs decide."""
+        return self
+
+    def name_of(self, setting: str) -> str:
+        """Return a setting's name as run ids have it."""
+        return parse_setting(setting).name
+
+    def config_at(self, cell: Cell, asked: Asked) -> ArenaConfig:
+        """Return the config of a cell."""
+        setting = parse_setting(cell.setting)
+        asked.refuse_part_of("update", config_of(setting, None).samples)
+        refuse_method(setting, cell.method)
+        return config_of(setting, asked.steps or cell.steps)
+
+    def length_of(self, setting: str) -> int:
+        """Return the study's own length."""
+        return self.steps
 
     def figures(self, result: Result, config: Mapping[str, Any]) -> dict[str, Scalar]:
         """Return the arena's figures, and the best of training beside the final agent, so that a collapse shows."""
@@ -121,7 +153,7 @@ def setting_of(task: str, alpha: float, bonus: str = "views", gamma: float = GAM
     return Setting(task, alpha, gamma, bonus=bonus, **more).name
 
 
-def committed(summaries: Path, experiment: Study) -> Finished:
+def committed(summaries: Path, experiment: CellStudy) -> Finished:
     """Sort the committed runs of a study by cell and seed; runs that were cut short are left out."""
     planned = {(cell.setting, cell.method): cell.steps for cell in experiment.cells}
     found: dict[tuple[str, str], dict[int, Figures]] = {}

@@ -190,11 +190,11 @@ def _longer_rollout(runs: Cells, cells: Sequence[Cell], finished: Finished) -> J
     return Judged(text, "does not hold" if chance.low > 0.5 else "holds", f"128 beats 256 with {chance.format('.2f')}")
 
 
-def of_learned(finished: Finished, alphas: dict[tuple[str, str], float], form: str | None) -> list[Judged]:
-    """Judge the predictions of "Learned bonuses"; `alphas` are those that were chosen, by bonus and method."""
+def of_learned(finished: Finished, chosen: learned.Choices) -> list[Judged]:
+    """Judge the predictions of "Learned bonuses"."""
 
     def runs(task: str, bonus: str, method: str) -> list[Figures]:
-        alpha = alphas.get((bonus, method))
+        alpha = chosen.alphas.get((bonus, method))
         return [] if alpha is None else seeds_of(finished, setting_of(task, alpha, bonus), method)
 
     def solved(bonus: str, method: str) -> list[str] | None:
@@ -211,7 +211,7 @@ def of_learned(finished: Finished, alphas: dict[tuple[str, str], float], form: s
         if solved(bonus, "grm-30") is not None
     }
     raw = {bonus: solved(bonus, "im") for bonus in learned.BONUSES}
-    pairs = {bonus: (solved(bonus, form or ""), solved(bonus, "grm-30")) for bonus in learned.BONUSES}
+    pairs = {bonus: (solved(bonus, chosen.form or ""), solved(bonus, "grm-30")) for bonus in learned.BONUSES}
     noisy = learned.TASKS[-1]
     return [
         decided("With RND alone GRM-30 solves nothing.", alone is not None, not alone, _tasks(alone)),
