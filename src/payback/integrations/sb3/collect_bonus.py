@@ -26,8 +26,8 @@ from payback.integrations.sb3.shape_vector_reward import (
     ShapeVectorReward,
     Source,
     Unshaped,
-    read_source,
     _split,
+    read_source,
 )
 from payback.messages import warn
 
