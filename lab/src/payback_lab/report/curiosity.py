@@ -18,7 +18,7 @@ from payback_lab.experiments.curiosity.comparison import (
     steps_until,
 )
 from payback_lab.experiments.curiosity.experiment import BONUSES, FEW, PAIRED, SCHEMES
-from payback_lab.methods import title
+from payback_lab.report.charts.arena import name_of
 from payback_lab.report.charts.style import WORDS, Layered, figure_of, scheme_colour
 from payback_lab.report.markdown import rows
 from payback_lab.report.summary import Summary
@@ -51,7 +51,7 @@ def cells_of(summary: Summary) -> Cells:
 def rnd_table(cells: Cells) -> str:
     """Write every scheme of RND."""
     own = {scheme: cells["rnd", scheme] for scheme in SCHEMES if ("rnd", scheme) in cells}
-    return rows(("RND", *COLUMNS), [(f"{title(s)} (`{s}`)", *_cell(runs)) for s, runs in own.items()])
+    return rows(("RND", *COLUMNS), [(f"{name_of(s)} (`{s}`)", *_cell(runs)) for s, runs in own.items()])
 
 
 def rnd_comparisons(cells: Cells) -> str:
@@ -65,7 +65,7 @@ def rnd_comparisons(cells: Cells) -> str:
 def others_table(cells: Cells) -> str:
     """Write the other bonuses, raw and repaid."""
     lines = [
-        (f"`{bonus}`", title(scheme), *_cell(cells[bonus, scheme]))
+        (f"`{bonus}`", name_of(scheme), *_cell(cells[bonus, scheme]))
         for bonus in BONUSES[1:]
         for scheme in PAIRED
         if (bonus, scheme) in cells

@@ -8,8 +8,8 @@ import altair as alt
 from payback_lab.claims.wording import least_to_most
 from payback_lab.experiments.doorkey.table import Reached
 from payback_lab.experiments.reach import METHODS, Row, rows, setting
-from payback_lab.methods import title
 from payback_lab.report import markdown
+from payback_lab.report.charts.arena import name_of
 from payback_lab.report.charts.doorkey import animation
 from payback_lab.report.charts.style import WORDS, Layered, figure_of
 from payback_lab.report.doorkey_tables import format_mean, format_reached
@@ -52,7 +52,7 @@ def moving(summary: Summary) -> str:
 def _line(row: Row) -> tuple[str, ...]:
     return (
         f"{row.size}×{row.size}",
-        title(row.scheme),
+        name_of(row.scheme),
         f"{row.seeds}",
         format_mean(row.solved, ".0%"),
         format_reached(row.settled),

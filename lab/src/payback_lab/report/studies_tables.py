@@ -1,6 +1,6 @@
 """The tables of the studies' pages."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from payback_lab.claims.claim import Verdict
 from payback_lab.experiments.arena.finished import SEEDS, Figures, Finished, seeds_of
@@ -11,7 +11,7 @@ from payback_lab.experiments.studies.analysis import Reached, best_shares, colla
 from payback_lab.experiments.studies.study import ADVANTAGE_SIDE, Study, setting_of
 from payback_lab.experiments.studies.verdicts import Judged, depth_cells
 from payback_lab.report.charts.studies import TUNED, label_of
-from payback_lab.report.markdown import rows
+from payback_lab.report.markdown import folded, rows
 from payback_lab.report.study_results import NONE_YET, Results
 from payback_lab.statistics import mean_estimate
 
@@ -25,8 +25,6 @@ BONUSES = {
     "rnd": "RND",
 }
 """What the pages call the bonuses."""
-FOLD = 25
-"""Tables with more rows are folded."""
 
 
 def judged(found: Iterable[Judged]) -> str:
@@ -35,12 +33,9 @@ def judged(found: Iterable[Judged]) -> str:
     return rows(("verdict", "predicted", "measured"), [(bold[j.verdict], j.text, j.measured or "–") for j in found])
 
 
-def folded(header: Sequence[str], lines: Sequence[Sequence[str]], summary: str) -> str:
-    """Write a table, folded if it is long."""
-    if not lines:
-        return NONE_YET
-    table = rows(header, lines)
-    return table if len(lines) <= FOLD else f"<details><summary>{summary}</summary>\n\n{table}\n\n</details>"
+def table_of(header: Sequence[str], lines: Sequence[Sequence[str]], summary: str) -> str:
+    """Write a table, folded if it is long; nothing before there is a line."""
+    return folded(rows(header, lines), summary) if lines else ""
 
 
 def share_said(runs: Sequence[Figures]) -> str:
@@ -49,7 +44,32 @@ def share_said(runs: Sequence[Figures]) -> str:
     return mean_estimate(own).format(".0f", " %") if len(own) >= SEEDS else f"{own.mean():.0f} %"
 
 
+def extremes(counts: Mapping[str, int], of: int, most: str, least: str) -> str:
+    """Name what has the largest and the smallest count.
+
+    >>> extremes({"GRM": 2, "raw bonus": 0, "GRM-adv, taken back": 2}, 2, "Safe at most coefficients", "at fewest")
+    '**Safe at most coefficients: GRM and GRM-adv taken back (2 of 2); at fewest: raw bonus (0 of 2).**'
+    """
+    high, low = max(counts.values()), min(counts.values())
+    text = f"{most}: {_with_count(counts, high, of)}"
+    return f"**{text}; {least}: {_with_count(counts, low, of)}.**" if low < high else f"**{text}.**"
+
+
+def _with_count(counts: Mapping[str, int], count: int, of: int) -> str:
+    *others, last = [name.replace(", ", " ") for name, own in counts.items() if own == count]
+    return f"{', '.join(others)}{' and ' if others else ''}{last} ({count} of {of})"
+
+
 # The safe range
+
+
+def safe_answer(results: Results) -> str:
+    """Say which methods are safe at most coefficients; nothing before there are runs."""
+    counts = {label_of(row.method): len(row.safe) for row in results.ranges}
+    if not counts:
+        return ""
+    tried = len({alpha for row in results.ranges for alpha in row.scores})
+    return extremes(counts, tried, "Safe at most coefficients", "at fewest")
 
 
 def safe_summary(results: Results) -> str:
@@ -69,7 +89,7 @@ def safe_summary(results: Results) -> str:
             )
         )
     header = ("method", "safe α", "tuning", "best score, at α", "collapsed runs", "α of later studies")
-    return rows(header, lines) if lines else NONE_YET
+    return rows(header, lines) if lines else ""
 
 
 def safe_table(results: Results) -> str:
@@ -81,7 +101,7 @@ def safe_table(results: Results) -> str:
             row = table.get(method)
             safe = "–" if row is None or alpha not in row.scores else "yes" if alpha in row.safe else "no"
             lines += _safe_line(results.finished, method, alpha, safe)
-    return folded(SAFE_COLUMNS, lines, "Every method at every α")
+    return table_of(SAFE_COLUMNS, lines, "Every method at every α")
 
 
 SAFE_COLUMNS = ("method", "α", "seeds", "score", "safe", *(f"{task} solved" for task in safe_range.TASKS), "collapsed")
@@ -107,10 +127,21 @@ def ablations_table(results: Results) -> str:
     methods = ("none", *ADVANTAGE_SIDE, *safe_range.ABLATIONS)
     lines = [line for m in methods for line in _safe_line(results.finished, m, safe_range.MIDDLE, "–")]
     kept = [(*line[:4], *line[5:]) for line in lines]
-    return folded((*SAFE_COLUMNS[:4], *SAFE_COLUMNS[5:]), kept, "Ablations")
+    return table_of((*SAFE_COLUMNS[:4], *SAFE_COLUMNS[5:]), kept, "Ablations")
 
 
 # Depth
+
+
+def depth_answer(results: Results) -> str:
+    """Say which methods solve most tasks; nothing before there are runs."""
+    cells = depth_grid(results)
+    methods = [method for method in depth_methods(results.study) if any(cells[task, method] for task, _ in cells)]
+    if not methods:
+        return ""
+    own = {m: [one for (_, method), one in cells.items() if method == m and one] for m in methods}
+    counts = {label_of(method): sum(one.solved for one in ones) for method, ones in own.items()}
+    return extremes(counts, max(map(len, own.values())), "Most tasks solved", "fewest")
 
 
 def depth_methods(study: Study) -> tuple[str, ...]:
@@ -151,7 +182,7 @@ def depth_summary(results: Results) -> str:
             many = f"{sum(one.collapsed for one in own)} of {sum(one.seeds for one in own)}"
             solved, found = sum(one.solved for one in own), sum(one.found for one in own)
             lines.append((label_of(method), f"{alpha:g}", f"{solved} of {len(own)}", f"{found} of {len(own)}", many))
-    return rows(("method", "α", "tasks solved", "found in training", "collapsed runs"), lines) if lines else NONE_YET
+    return rows(("method", "α", "tasks solved", "found in training", "collapsed runs"), lines) if lines else ""
 
 
 def depth_table(results: Results) -> str:
@@ -164,7 +195,7 @@ def depth_table(results: Results) -> str:
         for method in methods
         if runs.get((task, bonus, method))
     ]
-    return folded(("task", "steps", "method", *CELL), lines, "Every task and method")
+    return table_of(("task", "steps", "method", *CELL), lines, "Every task and method")
 
 
 def rollouts_table(results: Results) -> str:
@@ -178,7 +209,7 @@ def rollouts_table(results: Results) -> str:
             if cell.method == method and parsed.task == task and parsed.rollout:
                 own[parsed.rollout] = seeds_of(results.finished, cell.setting, method)
         lines += [(label_of(method), f"{length}", *_cell(own[length])) for length in sorted(own) if own[length]]
-    return folded(("method", "steps per rollout", *CELL), lines, "Rollouts")
+    return table_of(("method", "steps per rollout", *CELL), lines, "Rollouts") or NONE_YET
 
 
 CELL = ("seeds", "episodes solved", "best 100 in training", "solved", "collapsed")
@@ -193,6 +224,18 @@ def _cell(runs: Sequence[Figures]) -> tuple[str, ...]:
 
 
 # Learned bonuses
+
+
+def learned_answer(results: Results) -> str:
+    """Say which bonuses solve most tasks with which method; nothing before there are runs."""
+    counts: dict[str, int] = {}
+    tasks = 0
+    for bonus, method in results.choices.alphas:
+        own = [one for task in learned.TASKS if (one := reached(learned_runs(results, task, bonus, method)))]
+        if own:
+            counts[f"{BONUSES[bonus]} with {label_of(method)}"] = sum(one.solved for one in own)
+            tasks = max(tasks, len(own))
+    return extremes(counts, tasks, "Most tasks solved", "fewest") if counts else ""
 
 
 def learned_runs(results: Results, task: str, bonus: str, method: str) -> list[Figures]:
@@ -211,10 +254,10 @@ def learned_table(results: Results) -> str:
         for method in methods
         if (own := learned_runs(results, task, bonus, method))
     ]
-    return folded(("task", "bonus", "method", "α", *CELL), lines, "Every bonus, method and task")
+    return table_of(("task", "bonus", "method", "α", *CELL), lines, "Every bonus, method and task")
 
 
 def learned_alphas(results: Results) -> str:
     """Write the α that were chosen on DoorKey-8x8."""
     lines = [(BONUSES[bonus], label_of(m), f"{alpha:g}") for (bonus, m), alpha in results.choices.alphas.items()]
-    return folded(("bonus", "method", "α"), lines, "α chosen on DoorKey-8x8")
+    return table_of(("bonus", "method", "α"), lines, "α chosen on DoorKey-8x8")

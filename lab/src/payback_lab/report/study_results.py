@@ -9,7 +9,7 @@ from payback_lab.experiments.studies import depth, learned, safe_range
 from payback_lab.experiments.studies.analysis import SafeRange, safe_ranges
 from payback_lab.experiments.studies.study import ADVANTAGE_SIDE, Study, committed
 
-NONE_YET = "No run is in yet."
+NONE_YET = "Not measured yet."
 
 
 class Results:
@@ -38,10 +38,10 @@ class Results:
     def so_far(self) -> str:
         """Say how many of the planned runs are in."""
         if not self.made:
-            return f"**{NONE_YET}** {self.planned} are planned."
+            return f"**{NONE_YET}** {self.planned} runs are planned."
         if self.made >= self.planned:
             return f"All {self.planned} runs are in."
-        return f"**{self.made} of {self.planned} runs are in**; what is missing may change every line below."
+        return f"{self.made} of {self.planned} runs are in; what is missing may change every line below."
 
 
 SIZES = {

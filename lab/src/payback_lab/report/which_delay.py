@@ -21,7 +21,7 @@ from payback_lab.experiments.delay.ordering import (
     outcomes,
 )
 from payback_lab.experiments.doorkey.sized import parse_sized_setting
-from payback_lab.methods import title
+from payback_lab.report.charts.arena import name_of
 from payback_lab.report.charts.style import WORDS, Layered, figure_of
 from payback_lab.report.doorkey_tables import format_mean
 from payback_lab.report.markdown import rows
@@ -56,7 +56,7 @@ def glance(evidence: Evidence) -> str:
         steps = {scheme: _outcome(evidence, (setting(lam), scheme))[1] for scheme in SCHEMES}
         best = soonest(evidence, lam)
         lines.append((f"{lam:g}", *(f"**{text}**" if scheme == best else text for scheme, text in steps.items())))
-    return rows(("λ", *map(title, SCHEMES)), lines)
+    return rows(("λ", *map(name_of, SCHEMES)), lines)
 
 
 def cells_table(evidence: Evidence) -> str:
@@ -65,7 +65,7 @@ def cells_table(evidence: Evidence) -> str:
     lines = []
     for lam, cell in ((lam, cell) for lam in LAMBDAS for cell in ALL if cell[0] == setting(lam)):
         figures = [f"{value:.3f}" for value in known[cell]]
-        lines.append((f"{lam:g}", title(cell[1]), *figures, *_outcome(evidence, cell)))
+        lines.append((f"{lam:g}", name_of(cell[1]), *figures, *_outcome(evidence, cell)))
     return rows(("λ", "matching", *NAMES.values(), "seeds", "solved from, median"), lines)
 
 
@@ -105,7 +105,7 @@ def delay_points(summary: Summary) -> list[dict[str, Any]]:
         (steps,) = outcomes(evidence, [cell])
         _, _, gamma, lam = parse_sized_setting(cell[0])
         known = felt(cell[1], gamma, lam)
-        shared = {"λ": f"{lam:g}", "scheme": title(cell[1]), "seeds": len(steps), "learns": learns(steps)}
+        shared = {"λ": f"{lam:g}", "scheme": name_of(cell[1]), "seeds": len(steps), "learns": learns(steps)}
         for name, symbol in NAMES.items():
             at = shared | {"figure": symbol, "value": getattr(known, name), "median": _drawn(float(middle(steps)))}
             points += [at | {"seed": n, "step": _drawn(float(step))} for n, step in enumerate(steps)]
@@ -169,17 +169,18 @@ def felt_figure() -> dict[str, Any]:
         scale=alt.Scale(type="log", domain=[1, 300], nice=False),
         axis=alt.Axis(grid=False, values=[1, 3, 10, 30, 100, 300]),
     )
-    above = alt.Legend(orient="top", direction="horizontal")
+    # Room for the words in whatever font the reader's browser has.
+    line: dict[str, Any] = {"orient": "right", "columns": 1, "labelLimit": 260, "symbolType": "stroke"}
     ink = alt.Color(
         "λ:N",
         scale=alt.Scale(domain=list(INK), range=list(INK.values())),
-        legend=above,
+        legend=alt.Legend(title="λ", symbolStrokeWidth=3, **line),
     )
     dash = alt.StrokeDash(
         "with:N",
         title=None,
         scale=alt.Scale(domain=["whole episodes", "rollouts of 128 steps"], range=[[1, 0], [5, 3]]),
-        legend=above,
+        legend=alt.Legend(symbolSize=400, **line),
     )
     share = (
         alt.Chart(alt.Data(values=rows))

@@ -93,8 +93,10 @@ def safe_figure(rows: Sequence[SafeRange], made: int, planned: int) -> dict[str,
     seeds = [n for row in rows for n in row.seeds.values()]
     subtitle = [
         made_of(made, planned, seeds),
-        f"{' and '.join(safe_range.TASKS)}, bonus α/n of the agent's own view.",
-        "Blue: safe, at least half of the best score (dashed). Intervals from 3 seeds.",
+        " and ".join(safe_range.TASKS),
+        "Bonus: α/n of the agent's own view",
+        "Blue: safe, at least half of the best score",
+        "Intervals from 3 seeds on",
     ]
     heading = alt.TitleParams("Score against α: who needs tuning?", subtitle=subtitle, **WORDS)
     return figure_of(panels.properties(title=heading))
