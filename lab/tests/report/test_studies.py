@@ -85,7 +85,7 @@ def test_depth_shows_what_was_found_and_lost(pages, full):
     assert found["GRM-adv"][1:] == ["6 of 9", "6 of 9", "0 of 27"]
     assert found["GRM-adv, taken back"][1:] == ["5 of 9", "6 of 9", "3 of 27"]
     assert found["raw bonus"][1] == "1 of 9"
-    assert "fewest: raw bonus (1 of 9).**" in pages["depth"]
+    assert "**Most tasks solved: GRM-adv, " in pages["depth"]
     assert len(rows_of(pages["depth"], "table of depth")) == 54
     lengths = [row[:3] for row in rows_of(pages["depth"], "rollouts of depth")]
     assert [row[1] for row in lengths] == ["64", "128", "256", "512"] * 2

@@ -18,6 +18,18 @@ COLUMNS = ("verdict", "claim", "here (paper)")
 WORDS = {"holds": ("holds", "hold"), "does not hold": ("does not", "do not"), "undecided": ("undecided", "undecided")}
 """Verdict → how one and how several are counted."""
 
+REWORDED = (
+    ("stays short from, M steps", "solved from, M steps"),
+    ("but ends more than 10 times the fewest steps from it", "but takes more than 10 times the shortest path"),
+    ("over the fewest steps", "relative to the shortest path"),
+    ("the fewest steps", "the shortest path"),
+    (
+        "No interval tells GRM D = 30, PIES and phased-in repayment apart",
+        "GRM D = 30, PIES and phased-in repayment do not differ significantly",
+    ),
+)
+"""Words of committed summaries, which are not written again, and what the pages say instead."""
+
 
 @dataclass(frozen=True)
 class Count:
@@ -126,12 +138,23 @@ def section(results: Path, experiment: str) -> str:
     return "\n\n".join(filter(None, parts))
 
 
+def reworded(text: str) -> str:
+    """Write the text of a committed claim in the words of the pages, for a cell of a table.
+
+    >>> reworded("length over the fewest steps: im 4.6")
+    'length relative to the shortest path: im 4.6'
+    """
+    for then, now in REWORDED:
+        text = text.replace(then, now)
+    return cell(text)
+
+
 def line(claim: DecidedClaim) -> tuple[str, ...]:
     """Write one claim's row: the means alone, the paper's in brackets."""
     marked = any(figure.paper is not None for figure in claim.figures)
     paper = f"(paper: {claim.paper})" if claim.paper and not marked else ""
     here = " ".join(filter(None, (format_figures(claim.figures) or claim.here, paper)))
-    return f"**{claim.verdict}**", cell(claim.text), cell(here) or "–"
+    return f"**{claim.verdict}**", reworded(claim.text), reworded(here) or "–"
 
 
 def format_figures(figures: Sequence[Figure]) -> str:
@@ -158,11 +181,11 @@ def in_full(experiment: str, claims: Sequence[DecidedClaim]) -> str:
             f"Here: {claim.here}." if claim.here else "",
             f"*Rule*: {rule}" if (rule := note(claim)) else "",
         )
-        text = " ".join(cell(part) for part in (*parts, f"`{claim.where}`") if part)
-        items.append(f"- **{claim.verdict}**: {cell(claim.text)} {text}")
+        text = " ".join(reworded(part) for part in (*parts, f"`{claim.where}`") if part)
+        items.append(f"- **{claim.verdict}**: {reworded(claim.text)} {text}")
     return "\n".join([f"<details><summary>Every claim in full: {experiment}</summary>", "", *items, "", "</details>"])
 
 
 def verdicts(claims: Sequence[DecidedClaim]) -> str:
     """Write what was predicted and what came out as a table."""
-    return rows(("verdict", "predicted", "measured"), ((c.verdict, cell(c.text), cell(c.here)) for c in claims))
+    return rows(("verdict", "predicted", "measured"), ((c.verdict, reworded(c.text), reworded(c.here)) for c in claims))
