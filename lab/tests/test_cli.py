@@ -148,6 +148,7 @@ def tiny_disk(tmp_path: Path):
     subprocess.run(["umount", str(place)], check=True)
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_while_running(payback_process, tiny_disk: Path) -> None:
     ask = ("run", "fake", "--schemes", "none", "im", "pbim", "--seeds", "3", "--out", str(tiny_disk), "--workers", "1")
     process = payback_process(*ask)
@@ -161,6 +162,7 @@ def test_a_disk_that_fills_up_while_running(payback_process, tiny_disk: Path) ->
     assert not list(tiny_disk.rglob("*.draft"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_leaves_everything_in_order(payback_process, tmp_path: Path, number: signal.Signals) -> None:
     ask = ("run", "fake", "--schemes", "none", "im", "--seeds", "1")

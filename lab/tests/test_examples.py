@@ -10,6 +10,8 @@ import pytest
 
 from .conftest import SOURCES
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = Path(__file__).parents[1] / "examples" / "doorkey_agent.py"
 
 

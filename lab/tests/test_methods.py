@@ -9,6 +9,7 @@ from payback_lab.methods import OTHERS, RIVALS, SCHEMES, TITLES, title, transfor
 pytestmark = pytest.mark.filterwarnings("ignore::payback.InterestWarning")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", OTHERS)
 def test_what_repays_keeps_the_law(scheme: str):
     transform = transform_of(scheme, 0.995)

@@ -146,6 +146,7 @@ print(found.ok, found.rows)
 """
 
 
+@pytest.mark.slow
 def test_an_npz_beyond_memory_is_streamed(tmp_path) -> None:
     """0.9 GB of zeros, which are small on the disk, with 0.8 GB of address space."""
     path, rows = tmp_path / "log.npz", 100_000_000

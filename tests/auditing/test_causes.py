@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from audit_causes import PLANTED, confusion, planted_log, share_right
 
 
-@pytest.mark.parametrize(("noise", "goal"), [(0.0, 0.85), (0.001, 0.75)])
+@pytest.mark.parametrize(("noise", "goal"), [(0.0, 0.85), pytest.param(0.001, 0.75, marks=pytest.mark.slow)])
 def test_most_planted_causes_are_named(noise, goal) -> None:
     assert share_right(confusion(3, noise, first_seed=1000)) >= goal
 

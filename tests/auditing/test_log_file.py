@@ -162,6 +162,7 @@ def write_long_log(path, blocks: int) -> int:
     return T * B * blocks
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path) -> None:
     path = tmp_path / "log.parquet"
     rows = write_long_log(path, 50)

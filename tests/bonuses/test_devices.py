@@ -7,6 +7,8 @@ import torch
 from .cases import NETWORKS
 from .streams import play, transitions
 
+pytestmark = pytest.mark.torch
+
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_torchs_default_device_is_not_used(name, tmp_path):

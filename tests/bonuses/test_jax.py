@@ -18,6 +18,8 @@ from payback.bonuses.torch import ICM
 from .cases import NETWORKS, SMALL
 from .streams import play, transitions
 
+pytestmark = pytest.mark.jax
+
 ROLLOUT = transitions(T=20, B=3)
 SIZES = {"width": 16, "latent": 8, "learn_every": 3, "warmup": 12, "clip": 1.5}
 SAME = {"alpha": 1.0, "share": 1.0, "batch_size": 9}
@@ -85,7 +87,16 @@ SIDES = {
 }
 
 
-@pytest.mark.parametrize("name", SIDES)
+RICH = ("RIDE", "episodic RND", "count", "episodic_count", "episodic_count, hashed")
+"""Their programs have all the parts of the others, each of which takes seconds to compile."""
+
+
+def rich_first(names, slow=()):
+    """The names as parameters; `make test` leaves those out whose parts it compiles anyway, and those in `slow`."""
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name not in RICH or name in slow)) for name in names]
+
+
+@pytest.mark.parametrize("name", rich_first(SIDES))
 def test_torch_and_jax_pay_the_same_from_the_same_weights(name):
     """Through statistics, ends of episodes and six trainings on all that was seen, with invalid rows."""
     torch_bonus, (_, state, run) = SIDES[name][0](**SAME, clip=1.5), compiled(name)
@@ -126,7 +137,7 @@ def test_counts_are_those_of_numpy(pure, plain):
     np.testing.assert_allclose(paid, play(plain(), ROLLOUT), rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", PURE)
+@pytest.mark.parametrize("name", rich_first(PURE, slow=("RIDE", "episodic RND")))
 def test_booleans_are_read_as_zeros_and_ones(name):
     bonus, state, run = compiled(name)
     flags = {key: ROLLOUT[key].astype(bool) for key in ("obs", "next_obs")}
@@ -169,13 +180,13 @@ def test_a_cell_outside_counts_as_the_nearest(make, outside, nearest):
     np.testing.assert_allclose(paid[0], [1 / 3, 1 / 4], rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", PURE)
+@pytest.mark.parametrize("name", rich_first(PURE))
 def test_no_reward_depends_on_what_comes_later(name):
     _, state, run = compiled(name)
     check_causal(lambda rollout: np.asarray(run(state, *columns(rollout), EVERY)[1]), ROLLOUT)
 
 
-@pytest.mark.parametrize("name", PURE)
+@pytest.mark.parametrize("name", rich_first(PURE))
 def test_invalid_rows_are_paid_nothing_and_change_nothing(name):
     _, state, run = compiled(name)
     state, _ = run(state, *columns(ROLLOUT), EVERY)
@@ -190,7 +201,7 @@ def test_invalid_rows_are_paid_nothing_and_change_nothing(name):
         assert jnp.array_equal(one, other)
 
 
-@pytest.mark.parametrize("name", ["RND", "episodic_count", "episodic RND", "E3B"])
+@pytest.mark.parametrize("name", rich_first(["RND", "episodic_count", "episodic RND", "E3B"], slow=("episodic RND",)))
 def test_seeds_may_be_mapped_over(name):
     bonus, _, run = compiled(name)
     keys, rows = jax.random.split(jax.random.key(0), 2), (*columns(ROLLOUT), EVERY)
@@ -304,6 +315,7 @@ def test_collisions_are_as_rare_as_documented(kind):
     assert collided == pytest.approx(k * k / 2 / SLOTS, rel=0.35)
 
 
+@pytest.mark.slow
 def test_e3b_stays_right_over_a_long_episode():
     """C⁻¹ is updated in float32 at every step; rounding adds up."""
     bonus, rng = e3b(3, 1.0, width=16, latent=8, normalise=False, whiten=False, learn_every=0), np.random.default_rng(0)
@@ -315,7 +327,7 @@ def test_e3b_stays_right_over_a_long_episode():
     assert paid[-1, 0] == pytest.approx(features[-1] @ np.linalg.inv(C) @ features[-1], rel=1e-3)
 
 
-@pytest.mark.parametrize("name", ["RND", "E3B", "count", "episodic RND"])
+@pytest.mark.parametrize("name", rich_first(["RND", "E3B", "count", "episodic RND"]))
 def test_a_state_is_arrays_that_any_library_saves(name):
     """Orbax refuses arrays without entries, flax's `to_bytes` typed keys; both keep a state as NumPy arrays."""
     bonus, obs = PURE[name](), jnp.asarray(ROLLOUT["obs"][0])

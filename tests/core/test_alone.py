@@ -7,6 +7,8 @@ import sys
 import venv
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 CLEAN = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME")}
 
@@ -84,6 +86,7 @@ def readme_lines() -> str:
     return (ROOT / "README.md").read_text().split("```python\n")[1].split("```")[0]
 
 
+@pytest.mark.slow
 def test_the_wheel_works_in_a_fresh_environment(tmp_path: Path):
     """Built, installed with what it asks for and nothing else, and put to work. One test: the environment is dear."""
     call(sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path), str(ROOT))

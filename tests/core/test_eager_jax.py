@@ -15,7 +15,7 @@ import payback
 from .cases import Stream, assert_close, quiet, random_stream, step_through
 from .libraries import LIBRARIES, rollouts, wide
 
-pytestmark = quiet
+pytestmark = [pytest.mark.jax, quiet]
 
 own = payback.RewardTransform(lambda example: (), lambda s, r, done, valid=None, settle=None: (s, 2 * r))
 TRANSFORMS = {

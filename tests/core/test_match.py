@@ -44,6 +44,7 @@ def halves(gamma: float = GAMMA) -> payback.Match:
     return payback.Match(init, update, gamma=gamma, owed=owed, drop=drop, falls_due_alone=True)
 
 
+@pytest.mark.slow
 def test_it_is_match_evenly():
     stream = random_stream(0, 60, 4, valid=True)
     expected = step_through(payback.match_evenly(GAMMA, 2), stream)[1]

@@ -37,6 +37,7 @@ def test_the_scale_is_that_of_earlier_rewards(name: str, horizon: float | None):
         assert_close(shaped, expected)
 
 
+@pytest.mark.slow
 def test_before_a_match_it_keeps_the_law_and_after_it_is_refused():
     shaping = payback.chain(payback.scale_by_rms(100), payback.center(), payback.match_after(0.9, 3))
     payback.check_transform(shaping, 0.9, effort="quick")

@@ -8,7 +8,7 @@ import payback
 from payback.core import rollout
 
 GAMMA = 0.9
-pytestmark = pytest.mark.filterwarnings("ignore::payback.InterestWarning")
+pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore::payback.InterestWarning")]
 MAKE = {
     "at_end": lambda: payback.match_at_end(GAMMA),
     "when": lambda: payback.match_when(GAMMA),

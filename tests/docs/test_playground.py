@@ -9,6 +9,8 @@ import pytest
 
 import payback
 
+pytestmark = pytest.mark.slow
+
 MATCHINGS = {
     "after": payback.match_after,
     "evenly": payback.match_evenly,

@@ -8,6 +8,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 class Links(HTMLParser):
     """Collects the targets of a page's links, pictures and scripts, and its anchors."""

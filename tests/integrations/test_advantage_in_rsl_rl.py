@@ -20,7 +20,7 @@ from payback.check.advantage import advantage_by_loops
 
 from .rsl_rl_lanes import GAMMA, IGNORED_WARNINGS, Random, runner
 
-pytestmark = IGNORED_WARNINGS
+pytestmark = [pytest.mark.host, *IGNORED_WARNINGS]
 DELAY, LAM, B = 3, 0.9, 4
 
 

@@ -21,7 +21,7 @@ import payback
 from payback.check.advantage import advantage_by_loops
 
 GAMMA, DELAY, LAM, B, T = 0.99, 5, 0.9, 3, 20
-pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("one_thread"), pytest.mark.filterwarnings("ignore")]
 
 
 def test_it_adds_what_the_definition_says():

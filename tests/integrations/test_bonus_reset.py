@@ -12,6 +12,7 @@ from .corridor import Corridor
 
 B, STEPS = 2, 60
 pytestmark = [
+    pytest.mark.gymnasium,
     pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning"),
     pytest.mark.filterwarnings("ignore:environment . was reset in mid-episode:payback.ShapingWarning"),
 ]
@@ -78,6 +79,7 @@ def test_sb3():
         env.step(actions[0])
 
 
+@pytest.mark.host
 def test_rllib():
     """Three environments in one runner, whose steps come one by one."""
     pytest.importorskip("ray.rllib", reason="pip install payback[rllib]", exc_type=ImportError)

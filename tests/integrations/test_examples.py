@@ -10,6 +10,7 @@ pytest.importorskip("torch")
 pytest.importorskip("minigrid")
 EXAMPLES = Path(__file__).parents[2] / "examples"
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.usefixtures("one_thread"),
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
     pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning"),

@@ -14,6 +14,8 @@ from payback.integrations.gymnasium import ShapeReward, ShapeVectorReward
 
 from .corridor import Corridor
 
+pytestmark = pytest.mark.gymnasium
+
 GRM = payback.grm(0.99, 3)
 
 

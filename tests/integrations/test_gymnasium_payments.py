@@ -13,6 +13,7 @@ from .corridor import Corridor
 from .gymnasium_vectors import GAMMA, MODES, RAW, B, drive, wrapped_vector
 
 pytestmark = [
+    pytest.mark.gymnasium,
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
     pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning"),
 ]

@@ -11,6 +11,7 @@ from payback.integrations.gymnasium import ShapeReward
 from .gymnasium_vectors import GAMMA, drive, wrapped_vector
 
 pytestmark = [
+    pytest.mark.gymnasium,
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
     pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning"),
 ]

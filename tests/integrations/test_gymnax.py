@@ -20,6 +20,7 @@ from .jax_walk import GAMMA, B, OldWalk, T, Walk, play
 from .own_match import halves
 
 pytestmark = [
+    pytest.mark.host,
     pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning"),
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
 ]

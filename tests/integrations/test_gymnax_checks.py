@@ -19,6 +19,7 @@ from .jax_walk import GAMMA, B, OldWalk, Walk, play
 from .own_match import forgets_the_end
 
 pytestmark = [
+    pytest.mark.host,
     pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning"),
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
 ]

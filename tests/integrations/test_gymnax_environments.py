@@ -20,6 +20,7 @@ from payback.integrations.gymnax import ShapeReward, ShapeVectorReward, check_ep
 B = 5
 ROOT = Path(__file__).parents[2]
 pytestmark = [
+    pytest.mark.host,
     pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning"),
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
 ]

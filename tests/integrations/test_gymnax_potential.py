@@ -13,6 +13,8 @@ from payback.integrations.gymnax import ShapeWithPotential
 
 from .jax_walk import GAMMA, OldWalk, Walk, play
 
+pytestmark = pytest.mark.host
+
 
 class Vmapped:
     def __init__(self, env):

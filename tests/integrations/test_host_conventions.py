@@ -184,6 +184,7 @@ def test_torchrl_takes_a_transform_without_state_per_environment(transform):
     assert not after["terminated"].any()
 
 
+@pytest.mark.host
 def test_gymnax_states_are_kept_by_orbax_and_flax(tmp_path):
     orbax = pytest.importorskip("orbax.checkpoint", reason="make test-hosts")
     serialization = pytest.importorskip("flax.serialization")

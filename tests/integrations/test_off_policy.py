@@ -137,6 +137,8 @@ def returns_of(sb3, n_steps):
     return {"n_steps": n_steps} if n_steps > 1 else {}
 
 
+N_STEPS = [1, pytest.param(2, marks=pytest.mark.slow)]
+"""`make test` has tables that learn from n-step targets."""
 OPTIONS = {
     "gamma": GAMMA, "seed": 0, "learning_starts": 400, "buffer_size": 4000, "batch_size": 128, "train_freq": 1,
     "learning_rate": 3e-3, "policy_kwargs": {"net_arch": [32]},
@@ -146,7 +148,7 @@ PLACES = np.array([[1, 0, 0], [0, 1, 0], [0, 1, 1 / GAMMA]], np.float32)
 KNOWN = np.array([START, HALL, HALL - 1 / GAMMA])
 
 
-@pytest.mark.parametrize("n_steps", [1, 2])
+@pytest.mark.parametrize("n_steps", N_STEPS)
 def test_dqn(sb3, n_steps):
     import torch
 
@@ -181,7 +183,7 @@ def test_dqn_that_does_not_see_the_debt_is_warned_and_prefers_the_bonus(sb3):
     assert start.argmax() != START.argmax()
 
 
-@pytest.mark.parametrize("n_steps", [1, 2])
+@pytest.mark.parametrize("n_steps", N_STEPS)
 def test_sac(sb3, n_steps):
     """The critics of SAC, at an entropy coefficient of nearly 0, for the actions −.7 and .7 at the three places."""
     import torch

@@ -18,7 +18,7 @@ with warnings.catch_warnings():
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "examples" / "rl_zoo_ppo.yml"
-pytestmark = [pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.fixture

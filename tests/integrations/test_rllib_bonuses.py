@@ -17,7 +17,7 @@ from payback.integrations.rllib import ShapeReward
 
 from .rllib_walk import GAMMA, configuration
 
-pytestmark = [pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.fixture

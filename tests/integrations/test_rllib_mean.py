@@ -9,7 +9,7 @@ from payback.integrations.rllib import centers_of
 
 from .rllib_walk import GAMMA, configuration
 
-pytestmark = [pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.fixture

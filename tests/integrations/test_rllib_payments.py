@@ -18,7 +18,7 @@ from .own_match import halves
 from .rllib_walk import GAMMA, Log, configuration, finished
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "rllib_ppo.py"
-pytestmark = [pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from .own_match import halves
 
 GAMMA, B, T = 0.9, 3, 24
 EXAMPLE = Path(__file__).parents[2] / "examples" / "rllte_rnd.py"
-pytestmark = [pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.host, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -24,7 +24,7 @@ from payback.bonuses.torch import E3B, ICM, RIDE, RND, Disagreement, NovelD
 
 from .rsl_rl_lanes import GAMMA, IGNORED_WARNINGS, Kept, Random, example, runner, shaped
 
-pytestmark = IGNORED_WARNINGS
+pytestmark = [pytest.mark.host, *IGNORED_WARNINGS]
 
 
 def test_its_own_rnd_is_shaped_and_logged_as_it_was():

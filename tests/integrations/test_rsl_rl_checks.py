@@ -19,7 +19,7 @@ from payback import ShapingWarning
 from .own_match import forgets_the_end
 from .rsl_rl_lanes import GAMMA, IGNORED_WARNINGS, B, Random, example, runner, shaped
 
-pytestmark = IGNORED_WARNINGS
+pytestmark = [pytest.mark.host, *IGNORED_WARNINGS]
 
 
 def test_the_class_is_found_by_its_name_and_a_match_of_ones_own_is_watched():

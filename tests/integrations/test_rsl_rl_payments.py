@@ -20,7 +20,7 @@ from payback.ledger import make
 
 from .rsl_rl_lanes import GAMMA, IGNORED_WARNINGS, Kept, Random, runner, shaped
 
-pytestmark = IGNORED_WARNINGS
+pytestmark = [pytest.mark.host, *IGNORED_WARNINGS]
 
 
 @pytest.mark.parametrize(("delay", "center", "on_truncation"), [(3, True, "settle"), (3, False, "carry")])

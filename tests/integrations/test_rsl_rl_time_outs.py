@@ -14,7 +14,7 @@ import payback
 
 from .rsl_rl_lanes import GAMMA, IGNORED_WARNINGS, LIMIT, B, example, runner, shaped
 
-pytestmark = IGNORED_WARNINGS
+pytestmark = [pytest.mark.host, *IGNORED_WARNINGS]
 MATCHES = {"pbim": payback.pbim(GAMMA, center=False), "grm-1": payback.grm(GAMMA, 1, center=False)}
 
 

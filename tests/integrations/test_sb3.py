@@ -82,6 +82,7 @@ def assert_law(log, least):
     assert max(np.abs(shaped).max() for shaped in episodes) > 0.01
 
 
+@pytest.mark.slow
 def test_ppo_learns_minigrid_and_keeps_the_law():
     log = Log()
     model = example().train(SIX["grm-10"], 16_000, name=EMPTY, callbacks=(log,))

@@ -25,6 +25,7 @@ from payback.ledger import make
 from .skrl_lanes import GAMMA, LIMIT, B, Lanes, agent_for, column, train, wrapped
 
 pytestmark = [
+    pytest.mark.host,
     pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning"),
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),

@@ -35,6 +35,7 @@ TRANSFORMS = {
     "a user's own": payback.chain(payback.center(), halves(torch, GAMMA)),
 }
 pytestmark = [
+    pytest.mark.torch,
     pytest.mark.usefixtures("one_thread"),
     pytest.mark.filterwarnings("ignore::payback.InterestWarning"),
     pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning"),
@@ -234,6 +235,7 @@ def test_bad_input(walk, value, error, words):
         env.rollout(2)
 
 
+@pytest.mark.slow
 def test_the_example_learns():
     spec = importlib.util.spec_from_file_location("torchrl_ppo", EXAMPLE)
     example = importlib.util.module_from_spec(spec)

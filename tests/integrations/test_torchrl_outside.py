@@ -25,6 +25,7 @@ from .corridor import Corridor
 
 GAMMA = 0.9
 pytestmark = [
+    pytest.mark.torch,
     pytest.mark.filterwarnings("ignore::payback.InterestWarning", "ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning", "ignore:a truncated episode", "ignore:Nested TransformedEnvs"),
 ]

@@ -12,7 +12,7 @@ import payback
 from payback.integrations.gymnasium import ShapeReward
 
 GAMMA, N, PAY = 0.9, 10, 0.05
-pytestmark = pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning")
+pytestmark = [pytest.mark.gymnasium, pytest.mark.filterwarnings("ignore:a truncated episode:payback.ShapingWarning")]
 
 
 class Choice(gym.Env):

@@ -83,18 +83,20 @@ def play_ours(size: int, max_steps: int, log: dict[str, np.ndarray]) -> dict[str
 
 
 # 210,000 steps in all. The limit of 23 steps makes goal and time limit meet in one step.
+WALKS = [
+    (8, 640, 2500, 0.0, 1),
+    (8, 640, 2500, 0.3, 2),
+    (8, 640, 2500, 0.7, 3),
+    (8, 23, 2500, 0.9, 4),
+    (6, 360, 150, 0.5, 6),
+    (16, 2560, 150, 0.7, 7),
+    *((size, 10 * size**2, 150, 0.7, size) for size in (10, 11, 12, 13, 14)),
+]
+
+
 @pytest.mark.parametrize(
     ("size", "max_steps", "steps", "greed", "seed"),
-    [
-        (8, 640, 2500, 0.0, 1),
-        (8, 640, 2500, 0.3, 2),
-        (8, 640, 2500, 0.7, 3),
-        (8, 23, 2500, 0.9, 4),
-        (5, 250, 200, 0.5, 5),
-        (6, 360, 150, 0.5, 6),
-        (16, 2560, 150, 0.7, 7),
-        *((size, 10 * size**2, 150, 0.7, size) for size in (10, 11, 12, 13, 14)),
-    ],
+    [(5, 250, 200, 0.5, 5), *(pytest.param(*walk, marks=pytest.mark.slow) for walk in WALKS)],
 )
 def test_every_step_equals_minigrid(size, max_steps, steps, greed, seed):
     log = play_minigrid(size, max_steps, steps, greed, seed)
@@ -143,6 +145,7 @@ LOOKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [5, 8])
 def test_starts_are_distributed_as_minigrids(size):
     theirs = starts_of_minigrid(size, 12_000)

@@ -31,11 +31,13 @@ from payback_lab.environments.minigrid.tasks import TASKS, Task
 from payback_lab.user_error import UserError
 
 ACTIONS = 10_000
+QUICK = "KeyCorridorS3R1"
+"""Its walk is compiled and played in `make test`, those of the other tasks in `make test-all`."""
 RIDE = {"MultiRoom-N7-S8": (7, 8), "MultiRoom-N10-S10": (10, 10), "MultiRoom-N12-S10": (12, 10)}
 """Number of rooms and largest size of a room, walls included, of the tasks that only RIDE registers."""
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name != QUICK)) for name in TASKS])
 def test_every_action_equals_the_package(name: str) -> None:
     played = lockstep.play(name, ACTIONS, plans=2)
     assert played.actions >= ACTIONS
@@ -65,7 +67,9 @@ def test_multiroom_has_the_rooms_of_its_name(name: str, rooms: tuple[int, int]) 
     assert 4 <= min(min(room.size) for room in env.rooms) <= max(max(room.size) for room in env.rooms) <= largest
 
 
-@pytest.mark.parametrize("limit", [1, 10, 160])
+@pytest.mark.parametrize(
+    "limit", [pytest.param(1, marks=pytest.mark.slow), 10, pytest.param(160, marks=pytest.mark.slow)]
+)
 def test_another_time_limit_equals_the_package_too(limit: int) -> None:
     played = lockstep.play("MultiRoom-N2-S4", 1000, plans=2, max_steps=limit)
     assert played.truncated > 0
@@ -112,6 +116,7 @@ def boxes_are_empty(before: jax.Array, carrying: jax.Array) -> jax.Array:
     return jnp.where(tiles.part(before, 0) == tiles.BOX, tiles.EMPTY, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name", "mutant", "task"),
     [
@@ -135,6 +140,7 @@ def test_a_changed_rule_is_noticed(monkeypatch: pytest.MonkeyPatch, module, name
         lockstep._replay_rows.clear_cache()
 
 
+@pytest.mark.slow
 def test_the_fewest_steps_are_those_of_the_exact_search_over_doorkey() -> None:
     """The other search goes over every state of every grid; a mean over sampled layouts is near its mean."""
     lengths = fewest_steps(make_task("DoorKey-5x5"), draw_layouts("DoorKey-5x5", 400))
@@ -142,6 +148,7 @@ def test_the_fewest_steps_are_those_of_the_exact_search_over_doorkey() -> None:
     assert abs(lengths.mean() - optimal_length(make_doorkey(5))) < 4 * error
 
 
+@pytest.mark.slow
 def test_a_plan_solves_its_layout_in_the_fewest_steps() -> None:
     task, layouts = make_task("KeyCorridorS3R2"), draw_layouts("KeyCorridorS3R2", 5)
     fewest = fewest_steps(task, layouts)
@@ -156,6 +163,7 @@ def test_a_plan_solves_its_layout_in_the_fewest_steps() -> None:
         assert rewards == [0.0] * (len(plan) - 1) + [1.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["DoorKey-5x5", "KeyCorridorS3R3", "ObstructedMaze-1Dlh", "ObstructedMaze-2Dlh", "UnlockPickup"]
 )

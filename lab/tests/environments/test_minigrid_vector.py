@@ -21,6 +21,11 @@ from payback_lab.environments.minigrid.vector import make_vec
 B, POOL, STEPS = 6, 4, 250
 
 
+def slow(name):
+    """A parameter that `make test` leaves out."""
+    return pytest.param(name, marks=pytest.mark.slow)
+
+
 class Package:
     """The package's environments, started on the layouts that the engine has just drawn."""
 
@@ -56,7 +61,7 @@ def play(name, lanes, reset, step, **kinds):
     return ends
 
 
-@pytest.mark.parametrize("name", ["Empty-5x5", "DoorKey-5x5", "LavaCrossingS9N1"])
+@pytest.mark.parametrize("name", [slow("Empty-5x5"), "DoorKey-5x5", slow("LavaCrossingS9N1")])
 def test_gymnasiums_form_equals_the_package(name):
     layouts = draw_layouts(name, POOL)
     envs = make_vec(f"MiniGrid-{name}-v0", B, layouts=layouts)
@@ -109,6 +114,7 @@ def test_a_seed_repeats_and_none_does_not():
     assert not np.array_equal(other, drawn)
 
 
+@pytest.mark.slow
 def test_sb3_trains_and_evaluates_on_it():
     env = make_sb3_vec("Empty-5x5", 4, layouts=draw_layouts("Empty-5x5", 1), flat=True, max_steps=10)
     model = PPO("MlpPolicy", env, n_steps=16, batch_size=32, n_epochs=1, seed=0).learn(128)

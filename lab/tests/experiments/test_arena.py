@@ -148,6 +148,7 @@ class StoppedError(Exception):
     """Stands for a kill."""
 
 
+@pytest.mark.slow
 def test_a_run_that_stops_goes_on_to_the_bit_and_is_summarised(tmp_path: Path, monkeypatch, compiles_fast) -> None:
     """EIPO with RND, so that every kind of state is saved: two policies, a multiplier, networks of the bonus."""
     from payback_lab.experiments import resumable
@@ -200,6 +201,7 @@ def test_a_run_that_stops_goes_on_to_the_bit_and_is_summarised(tmp_path: Path, m
     assert json.loads((tmp_path / "results" / "arena" / "summary.json").read_text())["experiment"] == "arena"
 
 
+@pytest.mark.slow
 def test_the_optimum_is_that_of_the_episodes_that_are_played(tmp_path: Path, monkeypatch) -> None:
     """On an empty 5×5 grid from one corner to the other: two steps, a turn, two steps."""
     from payback_lab.experiments.arena import optimum

@@ -64,6 +64,7 @@ def executed() -> tuple[tuple[Run, ...], dict[str, Result], list[float]]:
     return batch, cliff.EXPERIMENT.execute(batch, shares.append), shares
 
 
+@pytest.mark.slow
 def test_execute_gives_what_the_report_reads(executed):
     batch, results, shares = executed
     assert list(results) == [run.id for run in batch]
@@ -100,6 +101,7 @@ def test_optimal_is_the_shortest_path_to_the_goal(arrows, expected):
     assert summary["law_residual"] == 0
 
 
+@pytest.mark.slow
 def test_execute_again_in_another_batch_gives_the_same_bits(executed):
     batch, results, _ = executed
     (again,) = cliff.EXPERIMENT.execute(batch[2:], lambda _: None).values()

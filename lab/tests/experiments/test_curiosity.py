@@ -79,6 +79,7 @@ def training(monkeypatch: pytest.MonkeyPatch):
     return training
 
 
+@pytest.mark.slow
 def test_a_short_run_repeats_itself_and_depends_on_its_scheme(training) -> None:
     shares: list[float] = []
     runs = planned(schemes=("grm-30", "im", "none"), settings=("rnd",), seeds=1, steps=2048)

@@ -14,6 +14,8 @@ import pytest
 from payback_lab import records
 from payback_lab.running import run as runner
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 ASK = ("run", "doorkey", "--schemes", "grm-10", "--settings", "a0.02-g0.995", "--seeds", "1", "--steps", "49152")
 RUN = "doorkey/a0.02-g0.995/grm-10/seed0"

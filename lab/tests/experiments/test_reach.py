@@ -100,7 +100,7 @@ def test_every_planned_size_has_an_optimum():
     assert {cell.setting for cell in CELLS} == {setting(size) for size in OPTIMUM}
 
 
-@pytest.mark.parametrize("size", [8, 10])
+@pytest.mark.parametrize("size", [8, pytest.param(10, marks=pytest.mark.slow)])
 def test_the_optimum_is_that_of_the_search(size: int):
     """The larger ones take up to minutes each: `payback_lab.environments.doorkey.optimum` makes them."""
     assert optimal_length(make_doorkey(size)) == pytest.approx(OPTIMUM[size], abs=1e-3)

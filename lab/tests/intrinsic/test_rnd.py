@@ -30,7 +30,15 @@ def leaves(state: rnd.Rnd) -> list[jax.Array]:
     return jax.tree.leaves(state.predictor)
 
 
-@pytest.mark.parametrize(("hidden", "rate"), [((32, 32), 1e-6), ((32, 32), 1e-3), ((8,), 1e-3), ((9, 7, 5), 1e-4)])
+@pytest.mark.parametrize(
+    ("hidden", "rate"),
+    [
+        ((32, 32), 1e-6),
+        pytest.param((32, 32), 1e-3, marks=pytest.mark.slow),
+        pytest.param((8,), 1e-3, marks=pytest.mark.slow),
+        ((9, 7, 5), 1e-4),
+    ],
+)
 def test_update_is_a_step_of_torch_adam(hidden, rate):
     state = init(1, hidden=hidden, outputs=16)
     target, peer = torch.tensor(np.asarray(state.target)), network(state.predictor)
@@ -56,6 +64,7 @@ def test_update_is_a_step_of_torch_adam(hidden, rate):
     assert max(np.abs(x).max() for x in moved) > 50 * rate
 
 
+@pytest.mark.slow
 def test_error_is_that_before_the_step_and_shrinks_where_it_learns():
     state = init(0)
     net, update = network(state.predictor), jax.jit(lambda state, cell: rnd.update(state, cell, 1e-3))
@@ -68,6 +77,7 @@ def test_error_is_that_before_the_step_and_shrinks_where_it_learns():
     assert errors[-1] < 0.01 * errors[0]
 
 
+@pytest.mark.slow
 def test_networks_begin_as_pytorch_begins_them():
     state = init(0, cells=200)
     for (weights, biases), inputs in zip(state.predictor, (200, 32, 32), strict=True):

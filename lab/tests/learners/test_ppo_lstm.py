@@ -15,6 +15,8 @@ from payback_lab.learners.ppo.config import PPO
 from payback_lab.learners.ppo.lstm import HIDDEN, Memory
 from payback_lab.learners.ppo.update import Rollout, advantages, initial_learner, unflatten, update
 
+pytestmark = [pytest.mark.slow, pytest.mark.torch]
+
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_ac")
 minigrid_envs = pytest.importorskip("minigrid.envs")

@@ -20,6 +20,8 @@ from payback_lab.learners.ppo.train import Trainer, make_train
 from payback_lab.learners.ppo.update import unflatten
 from payback_lab.user_error import UserError
 
+pytestmark = pytest.mark.slow
+
 PROBES = SimpleNamespace(**runpy.run_path(str(Path(__file__).parent / "probes.py")))
 CONFIG = PPO(gamma=0.9, alpha=0.01, steps=32, batch=128, entropy_weight=0.003, learning_rate=4e-4)
 ABOUT = {"seed": 0, "config": "probes"}

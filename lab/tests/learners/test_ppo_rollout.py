@@ -15,6 +15,8 @@ from payback_lab.learners.ppo.rollout import Events, Tally, collect, doorkey_env
 from payback_lab.learners.ppo.train import WINDOW, Train, make_train, recorded
 from payback_lab.methods import transform_of
 
+pytestmark = pytest.mark.slow
+
 CONFIG = PPO(gamma=0.99, alpha=0.02, steps=256)
 ENVIRONMENT = doorkey_environment(make_doorkey(5, max_steps=60))
 

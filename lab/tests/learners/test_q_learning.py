@@ -48,12 +48,17 @@ def trained(scheme: str) -> list[Trained]:
     return compiled(scheme)(tuple(range(10)))
 
 
+def slow_but_one(schemes) -> list:
+    """Each scheme is compiled for itself; `make test` has one of them."""
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name != "grm-10")) for name in schemes]
+
+
 def same(one: Trained, other: Trained) -> bool:
     pairs = zip((*one.episodes, one.q), (*other.episodes, other.q), strict=True)
     return all(np.array_equal(x, y) for x, y in pairs)
 
 
-@pytest.mark.parametrize("scheme", ["none", "im", "pbim", "grm-10"])
+@pytest.mark.parametrize("scheme", slow_but_one(["none", "im", "pbim", "grm-10"]))
 def test_same_as_the_plain_learner(scheme):
     seed = 4
     ours = trained(scheme)[seed]
@@ -73,6 +78,7 @@ def test_same_as_the_plain_learner(scheme):
     assert any(total > 0 for _, total in ends), "no episode arrived"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["none", "grm-10"])
 def test_a_seed_does_not_depend_on_its_neighbours(scheme):
     full = trained(scheme)
@@ -84,19 +90,21 @@ def test_a_seed_does_not_depend_on_its_neighbours(scheme):
     assert not same(full[3], full[7])
 
 
+@pytest.mark.slow
 def test_a_seed_does_not_depend_on_the_chunks(monkeypatch):
     expected = trained("pbim")[1:3]
     monkeypatch.setattr(q_learning, "CHUNK", 130)
     assert all(map(same, make_train(SMALL, "pbim")((1, 2)), expected))
 
 
-@pytest.mark.parametrize("scheme", MATCHED)
+@pytest.mark.parametrize("scheme", slow_but_one(MATCHED))
 def test_the_law_holds_inside_the_loop(scheme):
     for run in trained(scheme):
         assert (run.episodes.turnover > 0).mean() > 0.5
         assert (np.abs(run.episodes.shaped) <= 1e-5 * run.episodes.turnover).all()
 
 
+@pytest.mark.slow
 def test_a_broken_law_would_show(monkeypatch):
     leaky = payback.match_after(0.9, 10)  # another γ than the learner's
     monkeypatch.setattr(q_learning, "transform_of", lambda *_: leaky)
@@ -104,12 +112,14 @@ def test_a_broken_law_would_show(monkeypatch):
     assert (np.abs(run.episodes.shaped) > 1e-3 * run.episodes.turnover).mean() > 0.5
 
 
+@pytest.mark.slow
 def test_plain_im_is_not_repaid():
     for run in trained("im"):
         np.testing.assert_allclose(run.episodes.shaped, run.episodes.turnover, rtol=1e-5)
         assert (run.episodes.intrinsic > 0).all()
 
 
+@pytest.mark.slow
 def test_none_does_not_pay_for_rnd(monkeypatch):
     def forbidden(*_):
         raise AssertionError("RND was called")
@@ -122,6 +132,7 @@ def test_none_does_not_pay_for_rnd(monkeypatch):
         make_train(SMALL, "im")
 
 
+@pytest.mark.slow
 def test_every_scheme_trains_all_its_episodes_to_the_end():
     shares = []
     runs = compiled("grm-10-raw")([5, 6], shares.append)
@@ -184,6 +195,7 @@ def _table(said: jax.Array) -> torch.nn.Linear:
     return table
 
 
+@pytest.mark.slow
 def test_seeds_differ_in_network_and_in_draws():
     for one, other in itertools.combinations(trained("im")[:4], 2):
         assert one.episodes.intrinsic[0] != other.episodes.intrinsic[0]

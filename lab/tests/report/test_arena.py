@@ -21,6 +21,8 @@ from payback_lab.report.summary import Group, Summary
 
 from ..experiments.arena_runs import made, screening, tuned
 
+pytestmark = pytest.mark.slow
+
 EXPERIMENT = experiments.load("arena")
 TASKS = (*FIRST, "DoorKey-13x13", "FourRooms")
 OUTCOME = {"none": (0.1, 2.0), "im": (0.97, 20.0), "grm-30": (1.0, 2.0), "phased": (1.0, 2.5), "pbim": (0.2, 9.0)}

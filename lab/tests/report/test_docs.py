@@ -23,6 +23,7 @@ def results() -> Results:
     return Results(RESULTS)
 
 
+@pytest.mark.slow
 def test_it_writes_the_committed_pages_and_figures(tmp_path: Path) -> None:
     for name, marks in PAGES.items():
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)

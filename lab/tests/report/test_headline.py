@@ -4,9 +4,12 @@ from pathlib import Path
 
 import altair as alt
 import numpy as np
+import pytest
 
 from payback_lab.report.docs import Committed
 from payback_lab.report.headline import LONGEST, METHODS, arena_figure, sb3_figure, table
+
+pytestmark = pytest.mark.slow
 
 OF = Committed(Path(__file__).parents[2] / "results")
 

@@ -11,6 +11,8 @@ from payback_lab.report.reach import reach_figure, speed_figure
 from payback_lab.report.summary import Summary
 from payback_lab.report.which_delay import NEVER, delay_figure, delay_points, felt_figure
 
+pytestmark = pytest.mark.slow
+
 RESULTS = Path(__file__).parents[2] / "results"
 
 

@@ -22,6 +22,8 @@ from payback_lab.report.study_results import NONE_YET, SIZES, Results
 from ..experiments.arena_runs import made, screening, tuned
 from ..experiments.study_runs import of_alpha, of_bonus, of_task, run_of, write_runs, write_study
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 
 

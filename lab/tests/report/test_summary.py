@@ -43,6 +43,7 @@ def test_a_summary_holds_the_groups_and_decides_on_full_curves(summary: Summary)
     assert summary.claims[0].here == "6 of 6"
 
 
+@pytest.mark.slow
 def test_a_summary_read_back_gives_the_same_page(summary: Summary, tmp_path: Path) -> None:
     store.save(tmp_path / "results", summary)
     (again,) = store.load(tmp_path / "results")
@@ -51,6 +52,7 @@ def test_a_summary_read_back_gives_the_same_page(summary: Summary, tmp_path: Pat
     assert size < 200_000, size
 
 
+@pytest.mark.slow
 def test_report_from_runs_and_from_summaries(fake, runs: Path, tmp_path: Path) -> None:
     console, results = Console(quiet=True), tmp_path / "results"
     assert report(runs, results, True, console) == 0
@@ -143,6 +145,7 @@ def cut_short(full: Summary) -> Summary:
     return replace(full, groups=(replace(group, x=group.x[:50], curves=curves),))
 
 
+@pytest.mark.slow
 def test_runs_cut_short_are_drawn_beside_the_full_ones(summary: Summary) -> None:
     full, group = summary, summary.groups[0]
     _, charts = page([cut_short(full)], [full])
@@ -152,6 +155,7 @@ def test_runs_cut_short_are_drawn_beside_the_full_ones(summary: Summary) -> None
     assert page([full], [full])[1].content()["data"][f"{group.name}-return.beside"] == []
 
 
+@pytest.mark.slow
 def test_runs_cut_short_leave_the_verdicts_to_the_full_ones(summary: Summary) -> None:
     full = replace(summary, claims=(DecidedClaim("", "Decided in full.", "", "", "holds"),))
     short = replace(cut_short(full), claims=(DecidedClaim("", "Open.", "", "", "undecided"),))

@@ -40,6 +40,7 @@ def test_a_worker_that_dies_is_tried_again(fake, tmp_path: Path, monkeypatch: py
     assert [kind for _, kind in seen] == ["started", "retried", "started", "done"]
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_each_time_fails_with_the_signal(
     fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -53,6 +54,7 @@ def test_a_worker_that_dies_each_time_fails_with_the_signal(
     assert events[-1].kind == "done"
 
 
+@pytest.mark.slow
 def test_an_exception_is_told_and_the_others_finish(fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_FAIL", "none")
     events = list(local.events(tasks(fake, tmp_path, "none", "im"), workers=1))
@@ -78,6 +80,7 @@ def test_leaving_early_ends_the_workers(fake, tmp_path: Path, monkeypatch: pytes
     assert set(multiprocessing.active_children()) == before
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_for_the_parent_to_hear(fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = tmp_path / "gate"
     monkeypatch.setenv("FAKE_HOLD", f"0 {gate}")
@@ -93,6 +96,7 @@ def test_ctrl_c_is_for_the_parent_to_hear(fake, tmp_path: Path, monkeypatch: pyt
     assert "retried" not in seen
 
 
+@pytest.mark.slow
 def test_ctrl_c_does_not_reach_a_worker_that_has_just_been_started(fake, tmp_path: Path, capfd) -> None:
     seen = []
     for event in local.events(tasks(fake, tmp_path, "none"), workers=1):
@@ -135,6 +139,7 @@ def cores_used(log: Path) -> list[list[int]]:
     return [json.loads(line) for line in log.read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_workers_that_fill_the_machine_have_a_core_each(fake, tmp_path: Path, monkeypatch, two_cores) -> None:
     log, marks = tmp_path / "cores", tmp_path / "marks"
     marks.write_text("x")  # one dies and is tried again, on the core that it left free
@@ -148,6 +153,7 @@ def test_workers_that_fill_the_machine_have_a_core_each(fake, tmp_path: Path, mo
     assert sorted(os.sched_getaffinity(0)) == two_cores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("schemes", "workers"), [(("none",), 1), (("none",), 2), (("none", "im", "pbim"), 3)])
 def test_workers_that_do_not_fill_it_exactly_are_left_free(
     fake, tmp_path: Path, monkeypatch, two_cores, schemes: tuple[str, ...], workers: int

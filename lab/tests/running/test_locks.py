@@ -7,6 +7,8 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 from payback_lab.locks import locked
 
 
@@ -25,6 +27,7 @@ def start_holder(out: Path):
     return process, release
 
 
+@pytest.mark.slow
 def test_a_second_process_waits_and_says_for_what(tmp_path: Path) -> None:
     process, release = start_holder(tmp_path)
     told: list[str] = []

@@ -18,6 +18,7 @@ from payback_lab.user_error import UserError
 
 ray = pytest.importorskip("ray", reason='Ray is not installed: pip install "payback-lab[ray]"')
 pytestmark = [
+    pytest.mark.ray,
     # Ray leaves pipes and sockets to the garbage collector when its test cluster stops.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

@@ -133,6 +133,7 @@ def kill_group(process) -> None:
     process.communicate()
 
 
+@pytest.mark.slow
 def test_kill_9_at_random_moments_changes_no_bit(payback_process, tmp_path: Path) -> None:
     ask = ("run", "fake", "--schemes", "none", "im", "grm-1", "--seeds", "3", "--steps", "50", "--workers", "2")
     straight = payback_process(*ask, "--out", "straight")
@@ -154,6 +155,7 @@ def test_kill_9_at_random_moments_changes_no_bit(payback_process, tmp_path: Path
     assert len(contents(tmp_path / "killed")) == 27, said
 
 
+@pytest.mark.slow
 def test_workers_end_when_their_parent_is_killed(payback_process, tmp_path: Path) -> None:
     process = payback_process("run", "fake", "--schemes", "none", "--seeds", "1", FAKE_PACE="600")
     lock = tmp_path / "runs/fake/none/.seed0.lock"
@@ -166,6 +168,7 @@ def test_workers_end_when_their_parent_is_killed(payback_process, tmp_path: Path
     again.communicate()
 
 
+@pytest.mark.slow
 def test_two_processes_share_a_folder(payback_process, tmp_path: Path) -> None:
     ask = ("run", "fake", "--schemes", "none", "im", "grm-1", "--seeds", "2", "--workers", "1", "--out", "shared")
     log = tmp_path / "log"
@@ -186,6 +189,7 @@ def test_the_command_that_is_kept_names_no_folder() -> None:
     assert Request("cliff").command == "payback-lab run cliff"
 
 
+@pytest.mark.slow
 def test_the_real_cliff_resumed_is_the_same_to_the_bit(tmp_path: Path) -> None:
     pytest.importorskip("jax", reason="JAX is not installed: pip install payback-lab")
 

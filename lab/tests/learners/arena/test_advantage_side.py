@@ -14,6 +14,8 @@ from payback_lab.methods import parse_advantage_side, parse_method
 
 from .test_arena_estimates import CONFIG, B, T, equal, loops, rollout, targets
 
+pytestmark = pytest.mark.slow
+
 LAM = 0.7
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from payback_lab.learners.arena.named import method_of
 
+pytestmark = pytest.mark.slow
+
 TABULAR = SimpleNamespace(**runpy.run_path(str(Path(__file__).parent / "tabular.py")))
 CONFIG = TABULAR.CONFIG
 

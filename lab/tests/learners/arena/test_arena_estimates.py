@@ -15,6 +15,8 @@ from payback_lab.learners.arena.train import agents_own
 from payback_lab.learners.ppo.rollout import Events
 from payback_lab.learners.ppo.update import Rollout
 
+pytestmark = pytest.mark.slow
+
 T, B = 12, 4
 CONFIG = ArenaPPO(gamma=0.9, gae_lambda=0.8, environments=B, steps=T, batch=16, total_steps=48, adops_epsilon=1e-3)
 """ε is larger than usual, so that float32 shows it."""

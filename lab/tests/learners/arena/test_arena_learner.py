@@ -30,6 +30,8 @@ from payback_lab.learners.ppo.rollout import doorkey_environment
 from payback_lab.learners.ppo.update import Batch
 from payback_lab.methods import transform_of
 
+pytestmark = pytest.mark.slow
+
 TABULAR = SimpleNamespace(**runpy.run_path(str(Path(__file__).parent / "tabular.py")))
 SMALL = {"gamma": 0.99, "alpha": 0.02, "environments": 8, "steps": 32, "batch": 64, "epochs": 2}
 

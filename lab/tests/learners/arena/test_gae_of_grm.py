@@ -16,6 +16,8 @@ from payback_lab.learners.arena import advantage_side
 from payback_lab.learners.ppo.update import advantages
 from payback_lab.methods import parse_advantage_side
 
+pytestmark = pytest.mark.slow
+
 BEGIN, END = 40, 100
 """The rollout is a window of the stream, so that loans are open at both of its borders."""
 

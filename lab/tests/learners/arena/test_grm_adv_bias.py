@@ -12,6 +12,8 @@ from payback.mdp import MDP, History, Shaping, compare, matched, solve
 from payback_lab.learners.arena import advantage_side
 from payback_lab.methods import parse_advantage_side
 
+pytestmark = pytest.mark.slow
+
 Bonus = dict[tuple[str, str, str], Fraction]
 """G of (state, action, next state)."""
 

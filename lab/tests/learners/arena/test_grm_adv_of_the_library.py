@@ -13,6 +13,8 @@ from payback_lab.methods import parse_advantage_side
 
 from .test_arena_estimates import CONFIG, rollout
 
+pytestmark = pytest.mark.slow
+
 NAMES = ["grm-adv-3-0.7", "grm-adv-300-0.9", "grm-adv-3-0.7-lone", "two-critics-0.8", "two-critics-0.8-back"]
 
 
