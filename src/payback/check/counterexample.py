@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from payback.auditing.audit import audit
 from payback.auditing.hypotheses import Cause
 from payback.check.stream import Finding, Stream
-from payback.check.subject import Subject, step_through
+from payback.check.subject import Subject, Tested, step_through
 from payback.core.errors import InvarianceError
 
 TRIES = 500
@@ -20,7 +21,7 @@ ROWS = 15_000
 LENGTHS = (6, 4, 9, 5, 7, 12, 3, 8, 6, 10)
 """The episodes from which the likely cause is guessed."""
 
-StreamCheck = Callable[[Stream], object]
+StreamCheck = Callable[[Stream], Any]
 """Raises if the shaping violates a property on the stream."""
 
 
@@ -29,43 +30,52 @@ class Trial:
     """A check of shaping code on streams."""
 
     check: StreamCheck
-    gamma: float
-    dtype: str
+    tested: Tested
     cheap: StreamCheck | None = None
     """A faster check; where it finds the same violation, it is used for shrinking."""
-    subject: Subject | None = None
-    """The transform, whose likely fault is guessed; None for a function."""
 
-    def run(self, stream: Stream) -> None:
-        """Check one stream; raise `InvarianceError` with the smallest stream found that fails."""
-        found = _failure(self.check, stream)
-        if found is None:
-            return
+    def run(self, stream: Stream) -> Any:
+        """Return what the check of a stream returns; raise `InvarianceError` with the smallest stream that fails."""
+        found = self._try(self.check, stream)
+        if not isinstance(found, Exception):
+            return found
         origin, check = stream, self.check
         if isinstance(found, Finding) and found.violated in ("policy invariance", "zero sum"):
             # If the continued episode does not even sum to zero, that is easier to understand.
-            other = _failure(check, found.stream)
+            other = self._try(check, found.stream)
             if isinstance(other, Finding) and other.violated in ("zero sum", "purity"):
                 stream, found = found.stream, other
         kind = _kind(found, stream)
-        if self.cheap is not None and _kind(_failure(self.cheap, stream), stream) == kind:
+        if self.cheap is not None and _kind(self._try(self.cheap, stream), stream) == kind:
             check = self.cheap
-        small = shrink(stream, lambda smaller: _kind(_failure(check, smaller), smaller) == kind, found)
-        found = _failure(check, small) or found
-        if isinstance(found, Finding):
-            raise self._error(found, origin) from None
-        lines = [f"error: the shaper raises {type(found).__name__} ({found})", *_table(small)]
-        text = "\n".join([*lines, f"  found on: {origin.name}"])
-        raise InvarianceError(text, violated="error", rewards=small.rewards) from found
+        small = shrink(stream, lambda smaller: _kind(self._try(check, smaller), smaller) == kind, found)
+        again = self._try(check, small)
+        found = again if isinstance(again, Exception) else found
+        raise self._error(found, small, origin) from (None if isinstance(found, Finding) else found)
 
-    def _error(self, found: Finding, origin: Stream) -> InvarianceError:
+    def _try(self, check: StreamCheck, stream: Stream) -> Any:
+        """Return what the check returns or raises; None where an overflow is right."""
+        try:
+            return check(stream) if stream.rewards.size else None
+        except OverflowError as error:
+            return None if self.tested.may_overflow(stream) else error
+        except Exception as error:
+            # Whatever a user's code raises on a valid stream is a finding, shown with that stream.
+            return error
+
+    def _error(self, found: Exception, small: Stream, origin: Stream) -> InvarianceError:
+        if not isinstance(found, Finding):
+            text = f"error: the shaper raises {type(found).__name__} ({found})"
+            lines = [text, *_table(small), f"  found on: {origin.name}"]
+            return InvarianceError("\n".join(lines), violated="error", rewards=small.rewards)
         paid = "" if found.paid is None else f", paid {found.paid:.9g}"
         due = "" if found.owed is None else f", owed {found.owed:.9g}"
-        may_leak = self.subject is not None and found.violated in ("zero sum", "policy invariance")
-        guess = guess_cause(self.subject) if self.subject is not None and may_leak else ""
+        leaks = found.violated in ("zero sum", "policy invariance")
+        guess = guess_cause(self.tested) if isinstance(self.tested, Subject) and leaks else ""
+        gamma, dtype = self.tested.gamma, self.tested.dtype
         lines = [
             f"{found.violated}: {found}",
-            f"  step {found.step}, environment {found.environment}{paid}{due}   (γ = {self.gamma:g}, {self.dtype})",
+            f"  step {found.step}, environment {found.environment}{paid}{due}   (γ = {gamma:g}, {dtype})",
             *_table(found.stream),
             f"  found on: {origin.name}",
             *([f"  it looks like: {guess}"] if guess else []),
@@ -80,18 +90,7 @@ class Trial:
         )
 
 
-def _failure(check: StreamCheck, stream: Stream) -> Exception | None:
-    if not stream.rewards.size:
-        return None
-    try:
-        check(stream)
-    except Exception as error:
-        # Whatever a user's code raises on a valid stream is a finding, shown with that stream.
-        return error
-    return None
-
-
-def _kind(found: Exception | None, stream: Stream) -> object:
+def _kind(found: object, stream: Stream) -> object:
     """Return the violated property, and whether this very stream violates it or a continuation of it."""
     if not isinstance(found, Finding):
         return type(found)
@@ -101,18 +100,14 @@ def _kind(found: Exception | None, stream: Stream) -> object:
 def _table(stream: Stream) -> Iterator[str]:
     """Format the stream, one line per environment, with the marks of a step behind its reward."""
     T, B = stream.rewards.shape
+    marks = {"■ ends the episode": stream.dones, "✗ is an invalid row": ~stream.live, "! is an event": stream.events}
     for b in range(min(B, 6)):
-        cells: list[str] = []
-        for t in range(min(T, 40)):
-            marks = "■" if stream.dones[t, b] else ""
-            marks += "" if stream.valid is None or stream.valid[t, b] else "✗"
-            marks += "" if stream.settle is None or not stream.settle[t, b] else "!"
-            cells.append(f"{stream.rewards[t, b]:.6g}{marks}")
+        cells = [
+            f"{stream.rewards[t, b]:.6g}" + "".join(key[0] for key, where in marks.items() if where[t, b])
+            for t in range(min(T, 40))
+        ]
         yield f"  rewards of environment {b}: {'  '.join(cells)}{'  …' if T > 40 else ''}"
-    marks = ["■ ends the episode"]
-    marks += ["✗ is an invalid row"] if not np.all(stream.live) else []
-    marks += ["! is an event"] if stream.settle is not None and stream.settle.any() else []
-    yield f"  ({', '.join(marks)})"
+    yield f"  ({', '.join(key for key, where in marks.items() if key[0] == '■' or where.any())})"
 
 
 # ------------------------------------------------------------------ shrinking
@@ -122,8 +117,8 @@ def shrink(stream: Stream, fails: Callable[[Stream], bool], found: Exception | N
     """Return the smallest stream found for which `fails` is still true, given the failure of the whole stream."""
     if isinstance(found, Finding) and len(found.stream.rewards) == len(stream.rewards):
         # Most failures need neither the other environments nor the steps after it.
-        alone, until = slice(found.environment, found.environment + 1), slice(0, found.step + 1)
-        for smaller in (stream.columns(alone).rows(until), stream.columns(alone), stream.rows(until)):
+        alone = stream[:, [found.environment]]
+        for smaller in (alone[: found.step + 1], alone, stream[: found.step + 1]):
             if smaller.rewards.size < stream.rewards.size and fails(smaller):
                 stream = smaller
                 break
@@ -145,9 +140,9 @@ def _smaller(stream: Stream) -> Iterator[Stream]:
     """Yield streams that are simpler than this one, the largest steps first."""
     T, B = stream.rewards.shape
     for keep in _without_parts(B):
-        yield stream.columns(keep)
+        yield stream[:, keep]
     for keep in _without_parts(T):
-        yield stream.rows(keep)
+        yield stream[keep]
     for name in ("valid", "settle"):
         flags = getattr(stream, name)
         if flags is not None:
@@ -206,13 +201,12 @@ def guess_cause(subject: Subject) -> str:
     """
     rng = np.random.default_rng(3)
     rewards = (1 + rng.random((sum(LENGTHS), 1))).astype(np.float32).astype(np.float64)
-    dones = np.zeros(rewards.shape, dtype=bool)
-    dones[np.cumsum(LENGTHS) - 1] = True
+    dones = np.isin(np.arange(len(rewards)), np.cumsum(LENGTHS) - 1)[:, None]
     guess = ""
     for size in (1.0, 1e6):
         stream = Stream("plain episodes", size * rewards, dones)
         try:
-            shaped = step_through(subject, stream, keep=()).shaped
+            shaped = step_through(subject, stream).shaped
             leaks = audit(shaped, dones, subject.gamma, rewards=stream.rewards, worst=1).leaks
         except Exception:
             # An error of the shaping on this stream must not hide the fault that was detected on another.

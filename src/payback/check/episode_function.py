@@ -17,10 +17,10 @@ from payback.check.plan import (
     small_streams,
     wide_range_streams,
 )
-from payback.check.properties import TINY, check_drift, check_zero_sum, worth
+from payback.check.properties import TINY, check_drift, check_finite, check_zero_sum, worth
 from payback.check.report import CheckReport
 from payback.check.stream import Finding, Stream, episodes_of, one_episode, refuse_where, written
-from payback.check.subject import FLOAT16, FLOAT32, FLOAT64, Precision, as_numpy, keeps_float32
+from payback.check.subject import FLOAT16, FLOAT32, FLOAT64, Precision, Tested, as_numpy, keeps_float32
 
 Shape = Callable[[Any], Any]
 
@@ -31,17 +31,10 @@ LAST = 1.0
 
 
 @dataclass(frozen=True)
-class EpisodeFunction:
-    """The function under test, the discount, and the rounding that is allowed."""
+class EpisodeFunction(Tested):
+    """The function under test."""
 
     shape: Shape
-    gamma: float
-    precision: Precision
-
-    @property
-    def epsilon(self) -> float:
-        """The relative error that is allowed."""
-        return self.precision.epsilon
 
     def pay(self, stream: Stream) -> np.ndarray:
         """Return the shaped rewards (T, 1) of one finished episode."""
@@ -56,12 +49,12 @@ class EpisodeFunction:
 
 def check_function(shape: Shape, gamma: float, plan: Plan) -> CheckReport:
     """Check a function of one episode's rewards for zero sum, causality, policy invariance and purity."""
-    function = EpisodeFunction(shape, gamma, _precision(shape))
+    function = EpisodeFunction(gamma, _precision(shape), shape)
     report = CheckReport(("zero sum", "causality", "policy invariance", "purity", "precision"))
     every_length = (_check_sum, _every_length(plan.seed))
     for check, episodes in ((_check_episode, _episodes(plan, function.precision != FLOAT64)), every_length):
         # What is shrunk may have lost its end: an episode always has one.
-        trial = Trial(lambda stream, ask=check: ask(function, one_episode(stream.rewards[:, 0])), gamma, "float64")
+        trial = Trial(lambda stream, ask=check: ask(function, one_episode(stream.rewards[:, 0])), function)
         for episode in filter(_within_float16, episodes) if function.precision == FLOAT16 else episodes:
             trial.run(episode)
             report = report.with_stream(episode, "numpy", "float64")
@@ -108,37 +101,28 @@ def _episodes(plan: Plan, narrow: bool) -> Iterator[Stream]:
 
 def _cut(stream: Stream) -> Iterator[Stream]:
     """Yield each episode of a stream's first environment."""
-    first = stream.columns(slice(0, 1))
+    first = stream[:, :1]
     index = episodes_of(first)
     for start, end in zip(index.starts, index.ends, strict=True):
         yield one_episode(first.rewards[index.step[start : end + 1], 0], stream.name)
 
 
 def _check_episode(function: EpisodeFunction, stream: Stream) -> None:
-    N = len(stream.rewards)
-    may_overflow = function.precision.may_overflow(function.gamma, N + 10, stream.size)
-    try:
-        paid = function.pay(stream)
-        if not np.isfinite(paid).all():
-            if may_overflow:
-                return
-            refuse_where(~np.isfinite(paid), "finite", "a shaped reward is not a finite number", stream, paid, None)
-        check_zero_sum(function.gamma, function.epsilon, stream, paid, LAST)
-        for t in _places(N):
-            _check_continuations(function, stream, t)
-        again = function.pay(stream)
-        what = "it returns something else when it is called again: it remembers earlier episodes"
-        refuse_where(again != paid, "purity", what, stream, again, paid)
-        if N >= 60 and not FLOAT32.may_overflow(function.gamma, N, stream.size):
-            # Episodes of this length give rounding the time to grow.
-            check_drift(paid, as_numpy(function.shape(stream.rewards[:, 0].astype(np.float32)))[:, None], stream)
-    except OverflowError:
-        if not may_overflow:
-            raise
+    paid, N = function.pay(stream), len(stream.rewards)
+    check_finite(function, stream, paid)
+    check_zero_sum(function, stream, paid, LAST)
+    for t in _places(N):
+        _check_continuations(function, stream, t)
+    again = function.pay(stream)
+    what = "it returns something else when it is called again: it remembers earlier episodes"
+    refuse_where(again != paid, "purity", what, stream, again, paid)
+    if N >= 60 and not function.may_overflow(stream, FLOAT32):
+        # Episodes of this length give rounding the time to grow.
+        check_drift(paid, as_numpy(function.shape(stream.rewards[:, 0].astype(np.float32)))[:, None], stream)
 
 
 def _check_sum(function: EpisodeFunction, stream: Stream) -> None:
-    check_zero_sum(function.gamma, function.epsilon, stream, function.pay(stream), LAST)
+    check_zero_sum(function, stream, function.pay(stream), LAST)
 
 
 def _check_continuations(function: EpisodeFunction, stream: Stream, t: int) -> None:
@@ -149,48 +133,40 @@ def _check_continuations(function: EpisodeFunction, stream: Stream, t: int) -> N
     found = [function.pay(episode) for episode in whole]
     for episode, paid in zip(whole, found, strict=True):
         if np.isfinite(paid).all():
-            check_zero_sum(function.gamma, function.epsilon, episode, paid, LAST)
+            check_zero_sum(function, episode, paid, LAST)
     first, size = worth(function.gamma, ways[0], found[0][t:], LAST)
     for way, paid in zip(ways[1:], found[1:], strict=True):
-        _check_causality(function, stream, t, (ways[0], found[0]), (way, paid))
+        after = [written(x.rewards[:, 0]) for x in (ways[0], way)]
+        _check_causality(function, stream, (found[0][:t, 0], paid[:t, 0]), way.size, after)
         tail, other_size = worth(function.gamma, way, paid[t:], LAST)
         if not abs(tail[0] - first[0]) <= function.epsilon * (size[0] + other_size[0] + 10 * stream.size) + TINY:
             what = (
-                f"after {t} steps the rest of the episode is worth {first[0]:.6g} if it goes on as "
-                f"{written(ways[0].rewards[:, 0])}, {tail[0]:.6g} if as {written(way.rewards[:, 0])}"
+                f"after {t} steps the rest of the episode is worth {first[0]:.6g} if it goes on as {after[0]}, "
+                f"{tail[0]:.6g} if as {after[1]}"
             )
             raise Finding("policy invariance", what, stream, min(t, len(rewards) - 1), 0, tail[0], first[0])
 
 
 def _check_causality(
-    function: EpisodeFunction,
-    stream: Stream,
-    t: int,
-    one: tuple[Stream, np.ndarray],
-    other: tuple[Stream, np.ndarray],
+    function: EpisodeFunction, stream: Stream, paid: tuple[np.ndarray, np.ndarray], size: float, after: list[str]
 ) -> None:
     """Check that F'_0 … F'_{t−1} are the same whatever comes after, and however long it takes."""
-    (way, paid), (other_way, other_paid) = one, other
-    sizes = (paid[:t], other_paid[:t], stream.rewards, other_way.rewards)
-    scale = max(np.abs(x).max(initial=0) for x in sizes)
-    bad = np.flatnonzero(~(np.abs(paid[:t, 0] - other_paid[:t, 0]) <= function.epsilon * scale))
-    if bad.size:
-        k = int(bad[0])
-        ways = [written(x.rewards[:, 0]) for x in (way, other_way)]
+    one, other = paid
+    scale = max(np.abs(x).max(initial=0) for x in (one, other, stream.rewards, np.array(size)))
+    for k in np.flatnonzero(~(np.abs(one - other) <= function.epsilon * scale))[:1]:
         what = (
-            f"step {k} is paid {paid[k, 0]:.6g} if the episode goes on as {ways[0]} after {t} steps, "
-            f"{other_paid[k, 0]:.6g} if as {ways[1]}: it depends on later rewards or on when the episode ends"
+            f"step {k} is paid {one[k]:.6g} if the episode goes on as {after[0]} after {len(one)} steps, "
+            f"{other[k]:.6g} if as {after[1]}: it depends on later rewards or on when the episode ends"
         )
-        raise Finding("causality", what, stream, k, 0, other_paid[k, 0], paid[k, 0])
+        raise Finding("causality", what, stream, k, 0, other[k], one[k])
 
 
 def _places(N: int) -> list[int]:
     """Return the steps after which the episode is continued in other ways."""
     if N <= 8:
         return list(range(1, N + 1))
-    return sorted(
-        {1, 2, 3, N // 3, N // 2, N - 2, N - 1, N} if N <= FULL else {N // 2, N - 1} if N <= 4 * FULL else set()
-    )
+    few = {N // 2, N - 1} if N <= 4 * FULL else set[int]()
+    return sorted({1, 2, 3, N // 3, N // 2, N - 2, N - 1, N} if N <= FULL else few)
 
 
 def _continuations(rewards: np.ndarray, t: int) -> list[np.ndarray]:
@@ -198,4 +174,4 @@ def _continuations(rewards: np.ndarray, t: int) -> list[np.ndarray]:
     if len(rewards) > FULL:
         return [np.zeros(1), -size * np.cos(2.3 * np.arange(9.0))]
     waves = [np.cos(2.3 * np.arange(n) + n) + 0.25 for n in (1, 2, max(1, len(rewards) - t), 9)]
-    return [np.zeros(1), size * waves[0], -3 * size * waves[1], size * waves[2], -size * waves[3]]
+    return [np.zeros(1), *(size * height * wave for height, wave in zip((1, -3, 1, -1), waves, strict=True))]

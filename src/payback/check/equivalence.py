@@ -38,16 +38,15 @@ def differences(epsilon: float, stream: Stream, one: np.ndarray, other: np.ndarr
     return ~(np.abs(one - other) <= epsilon * (scale[first:] + paid))
 
 
-def check_blocks(subject: Subject, stream: Stream, run: Run, at_once: bool = False) -> None:
+def check_blocks(run: Run, at_once: bool = False) -> None:
     """Check that `shape_rollout` equals stepping, cut in several ways or all `at_once`, and leaves an equal state."""
-    T = len(stream.rewards)
+    subject, stream, T = run.subject, run.stream, len(run.shaped)
     if subject.compiled and T % 5:
         return  # compiling one more length takes as long as stepping through a stream
     if T > SHORT and not subject.has_block_form:
         return  # `shape_rollout` only steps
     way = Continuation(subject, continuations(stream)[0])
-    whole = stream.followed_by(way.stream)
-    after = way.paid_from(run.states[-1])
+    whole, after = stream.followed_by(way.stream), way.paid_from(run.states[-1])
     ways: dict[str, list[int]] = {"at once": []}
     if not (at_once or subject.compiled) and subject.has_block_form:
         ways |= _ways_to_cut(stream)
@@ -62,13 +61,12 @@ def check_blocks(subject: Subject, stream: Stream, run: Run, at_once: bool = Fal
         refuse_where(differ, "rollout", what, stream, then, after, T)
 
 
-def check_block_leaves_state(subject: Subject, stream: Stream, run: Run) -> None:
+def check_block_leaves_state(run: Run) -> None:
     """Check that `shape_rollout` leaves its state unchanged: called again, it returns the same."""
-    t = len(stream.rewards) // 2
-    rest, state = stream.rows(slice(t, None)), run.states[t]
-    first, again = (roll_through(subject, rest, [], state).shaped for _ in range(2))
+    t = len(run.shaped) // 2
+    first, again = (roll_through(run.subject, run.stream[t:], [], run.states[t]).shaped for _ in range(2))
     what = "shape_rollout returns something else when it is called again: it changes the state that it was given"
-    refuse_where(first != again, "purity", what, stream, again, first, t)
+    refuse_where(first != again, "purity", what, run.stream, again, first, t)
 
 
 def _ways_to_cut(stream: Stream) -> dict[str, list[int]]:
@@ -85,71 +83,78 @@ def _ways_to_cut(stream: Stream) -> dict[str, list[int]]:
     return {how: cuts for how, cuts in ways.items() if cuts}
 
 
-def check_invalid_rows(subject: Subject, stream: Stream, run: Run) -> None:
+def check_invalid_rows(run: Run) -> None:
     """Check that invalid rows (autoreset rows, for one) are paid 0, move no clock and leave no trace."""
+    subject, stream, live = run.subject, run.stream, run.stream.live
     if stream.valid is None:
         return
-    paid, nothing = ~stream.valid & (run.shaped != 0), np.zeros_like(run.shaped)
+    paid, nothing = ~live & (run.shaped != 0), np.zeros_like(run.shaped)
     refuse_where(paid, "invalid rows", "an invalid row is paid", stream, run.shaped, nothing)
-    keep = np.ones(len(stream.rewards), dtype=bool)
-    if stream.rewards.shape[1] == 1:
-        keep = stream.valid[:, 0]
-        other = replace(stream.rows(keep), valid=None)
+    keep = np.ones(len(live), dtype=bool)
+    if live.shape[1] == 1:
+        keep = live[:, 0]
+        other = replace(stream[keep], valid=None)
     else:
-        rewards = np.where(stream.live, stream.rewards, -7.0)
-        other = replace(stream, rewards=rewards, dones=np.where(stream.live, stream.dones, ~stream.dones))
-    mine, others = run.shaped[keep], step_through(subject, other, keep=()).shaped
-    differ = np.argwhere(differences(subject.epsilon, stream.rows(keep), mine, others))
-    if len(differ):
-        t, b = differ[0]
+        changed = np.where(live, stream.rewards, -7.0)
+        other = replace(stream, rewards=changed, dones=np.where(live, stream.dones, ~stream.dones))
+    mine, others = run.shaped[keep], step_through(subject, other).shaped
+    for t, b in np.argwhere(differences(subject.epsilon, stream[keep], mine, others))[:1]:
         what = "an invalid row changes the shaped rewards of valid rows"
         raise Finding("invalid rows", what, stream, np.flatnonzero(keep)[t], b, mine[t, b], others[t, b])
 
 
-def check_layouts(subject: Subject, stream: Stream) -> None:
+# ------------------------------------------------------------------ the forms in which callers pass arrays
+
+
+def check_forms(subject: Subject, stream: Stream) -> list[str]:
+    """Check other layouts, flags of other dtypes and NaN in invalid rows; return what is refused with an error."""
+    _check_layouts(subject, stream)
+    refused = [f"{dtype} flags" for dtype in ("uint8", "int64", "float32") if _refuses_flags(subject, stream, dtype)]
+    if stream.valid is not None and _refuses_nan(subject, stream):
+        refused.append("NaN in invalid rows")
+    return refused
+
+
+def _check_layouts(subject: Subject, stream: Stream) -> None:
     """Check that strided and read-only arrays are shaped like any other, in steps and in blocks."""
-    paid = step_through(subject, stream, keep=()).shaped
+    paid = step_through(subject, stream).shaped
     for name, change in (LAYOUTS | NUMPY_LAYOUTS if subject.xp is np else LAYOUTS).items():
-        columns = _columns(subject, stream, change, change)
-        for how, pay in (("update", _step), ("shape_rollout", _roll)):
-            found = pay(subject, stream, columns)
+        columns = [None if x is None else change(x) for x in subject.columns(stream)]
+        rolled = shape_rollout(subject.transform, subject.init(paid.shape[1]), *columns)[1]
+        for how, found in (("update", _step(subject, stream, columns)), ("shape_rollout", as_numpy(rolled))):
             differ = differences(subject.epsilon, stream, found, paid)
             what = f"{how} returns something else for {name} with the same numbers"
             refuse_where(differ, "input", what, stream, found, paid)
 
 
-def check_flag_dtypes(subject: Subject, stream: Stream) -> list[str]:
-    """Check flags of other dtypes; return the dtypes that are refused with an error.
+def _refuses_flags(subject: Subject, stream: Stream, dtype: str) -> bool:
+    """Check flags of another dtype; return whether they are refused with an error.
 
     Shaped rewards may differ from those for booleans: a mean that reads `reward[valid]` becomes another one. Zero sum
     must hold for any causal mean, and the same rows must be paid.
     """
-    refused: list[str] = []
-    plain = _step(subject, stream, _columns(subject, stream, lambda x: x, lambda x: x))
-    for dtype in ("uint8", "int64", "float32"):
-        columns = _columns(subject, stream, lambda x: x, lambda x, kind=dtype: _cast(subject, x, kind))
-        try:
-            paid = _step(subject, stream, columns)
-        except Exception:
-            # Raising is right: nothing is paid.
-            refused.append(f"{dtype} flags")
-            continue
-        how = f"with flags of dtype {dtype} (cast them, or refuse them)"
-        _check_still_zero_sum(subject, stream, paid, how)
-        what = f"a row is paid that is not paid with booleans, or the reverse, {how}"
-        refuse_where((paid != 0) != (plain != 0), "input", what, stream, paid, plain)
-    return refused
-
-
-def check_nan_in_invalid_rows(subject: Subject, stream: Stream) -> list[str]:
-    """Check that NaN in invalid rows changes nothing; return whether it is refused."""
-    poisoned = replace(stream, rewards=np.where(stream.live, stream.rewards, np.nan))
+    rewards, *flags = subject.columns(stream)
+    plain = _step(subject, stream, [rewards, *flags])
     try:
-        paid = step_through(subject, poisoned, keep=()).shaped
+        paid = _step(subject, stream, [rewards, *(None if x is None else _cast(subject, x, dtype) for x in flags)])
     except Exception:
-        return ["NaN in invalid rows"]
+        # Raising is right: nothing is paid.
+        return True
+    how = f"with flags of dtype {dtype} (cast them, or refuse them)"
+    _check_still_zero_sum(subject, stream, paid, how)
+    what = f"a row is paid that is not paid with booleans, or the reverse, {how}"
+    refuse_where((paid != 0) != (plain != 0), "input", what, stream, paid, plain)
+    return False
+
+
+def _refuses_nan(subject: Subject, stream: Stream) -> bool:
+    """Check that NaN in invalid rows changes nothing; return whether it is refused."""
+    try:
+        paid = step_through(subject, replace(stream, rewards=np.where(stream.live, stream.rewards, np.nan))).shaped
+    except Exception:
+        return True
     _check_still_zero_sum(subject, stream, paid, "with NaN in the invalid rows, which do not count")
-    return []
+    return False
 
 
 def _check_still_zero_sum(subject: Subject, stream: Stream, paid: np.ndarray, how: str) -> None:
@@ -157,7 +162,7 @@ def _check_still_zero_sum(subject: Subject, stream: Stream, paid: np.ndarray, ho
     what = f"an invalid row is paid, or a shaped reward is not finite, {how}"
     refuse_where(bad, "input", what, stream, paid, np.zeros_like(paid))
     try:
-        check_zero_sum(subject.gamma, subject.epsilon, stream, paid)
+        check_zero_sum(subject, stream, paid)
     except Finding as found:
         where = (found.step, found.environment, found.paid, found.owed)
         raise Finding("input", f"{found}, {how}", stream, *where) from None
@@ -183,16 +188,5 @@ def _cast(subject: Subject, x: Array, dtype: str) -> Array:
     return x.to(getattr(subject.xp, dtype)) if hasattr(x, "detach") else x.astype(dtype)
 
 
-def _columns(
-    subject: Subject, stream: Stream, rewards: Callable[[Array], Array], flags: Callable[[Any], Any]
-) -> list[Any]:
-    given = map(subject.flags, (stream.dones, stream.valid, stream.settle))
-    return [rewards(subject.floats(stream.rewards)), *(None if x is None else flags(x) for x in given)]
-
-
 def _step(subject: Subject, stream: Stream, columns: list[Any]) -> np.ndarray:
     return Continuation(subject, stream, columns).paid_from(subject.init(columns[0].shape[1]))
-
-
-def _roll(subject: Subject, stream: Stream, columns: list[Any]) -> np.ndarray:
-    return as_numpy(shape_rollout(subject.transform, subject.init(columns[0].shape[1]), *columns)[1])

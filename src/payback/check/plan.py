@@ -118,7 +118,7 @@ def with_gap(stream: Stream, rng: np.random.Generator, at: int, rows: int) -> St
     B: int = stream.dones.shape[1]
     rewards, invalid = rewards_of(rng, "normal", rows, B), np.zeros((rows, B), dtype=bool)
     gap = Stream(stream.name, rewards, rng.random((rows, B)) < 0.3, invalid)
-    return stream.rows(slice(0, at)).followed_by(gap).followed_by(stream.rows(slice(at, None)))
+    return stream[:at].followed_by(gap).followed_by(stream[at:])
 
 
 def with_invalid_rows(stream: Stream, rng: np.random.Generator, place: Place = "anywhere") -> Stream:

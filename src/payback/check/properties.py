@@ -12,13 +12,10 @@ large last reward does not repay the debt.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from payback.check.stream import Finding, Stream, continuations, episodes_of, refuse_where, written
-from payback.check.subject import Continuation, Run, Subject, as_numpy
-from payback.core.arrays import Array
+from payback.check.subject import Continuation, Run, Subject, Tested, as_numpy, overwrite
 from payback.core.transform import Match, State, drop, owed
 
 TINY = 1e-300
@@ -32,7 +29,15 @@ LONG_ENOUGH = 40_000
 # ------------------------------------------------------------------ zero sum and policy invariance
 
 
-def check_zero_sum(gamma: float, epsilon: float, stream: Stream, shaped: np.ndarray, last: float = 0.0) -> None:
+def check_finite(tested: Tested, stream: Stream, shaped: np.ndarray) -> None:
+    """Check that the shaped rewards are finite; raise OverflowError where so much interest may overflow."""
+    bad = ~np.isfinite(shaped)
+    if bad.any() and tested.may_overflow(stream):
+        raise OverflowError
+    refuse_where(bad, "finite", "a shaped reward is not a finite number", stream, shaped, None)
+
+
+def check_zero_sum(tested: Tested, stream: Stream, shaped: np.ndarray, last: float = 0.0) -> None:
     """Check Σ_t γ^t F'_t = 0 in every finished episode of every environment.
 
     `last` is the share of the last reward that rounding may be measured against, too.
@@ -43,27 +48,26 @@ def check_zero_sum(gamma: float, epsilon: float, stream: Stream, shaped: np.ndar
     paid = shaped[index.step, index.environment]
     lent = np.abs(stream.rewards[index.step, index.environment])
     lent[index.ends[index.finished]] *= last
-    weight = np.float64(gamma) ** index.age
+    weight = np.float64(tested.gamma) ** index.age
     leaks = np.add.reduceat(weight * paid, index.starts)
     scales = np.add.reduceat(weight * (np.abs(paid) + lent), index.starts) + TINY
-    bad = np.flatnonzero(~(np.abs(leaks) <= epsilon * scales) & index.finished)
-    if bad.size:
-        first, end = index.starts[bad[0]], index.ends[bad[0]]
-        what = f"an episode of {end - first + 1} steps sums to {leaks[bad[0]]:.6g}, not 0"
-        due = settlement(gamma, paid[first : end + 1])
+    for k in np.flatnonzero(~(np.abs(leaks) <= tested.epsilon * scales) & index.finished)[:1]:
+        first, end = index.starts[k], index.ends[k]
+        what = f"an episode of {end - first + 1} steps sums to {leaks[k]:.6g}, not 0"
+        due = settlement(tested.gamma, paid[first : end + 1])
         raise Finding("zero sum", what, stream, index.step[end], index.environment[end], paid[end], due)
 
 
-def check_each_step(gamma: float, epsilon: float, stream: Stream, run: Run) -> None:
+def check_each_step(run: Run) -> None:
     """Check that ending now is worth what going on to the next place and ending there is worth.
 
         E_t = F'_t + γE_{t+1},   E_t = −Debt_t, the shaped reward if the episode ends at t
 
     This is policy invariance between neighbours: no discount hides what goes wrong late in a long episode.
     """
-    endings, places, live = run.endings, run.places, stream.live
+    endings, places, stream, live = run.endings, run.places, run.stream, run.stream.live
     assert endings is not None
-    factor = np.where(live, np.where(stream.dones, 0.0, gamma), 1.0)
+    factor = np.where(live, np.where(stream.dones, 0.0, run.subject.gamma), 1.0)
     sizes = np.abs(run.shaped) + np.where(live & ~stream.dones, np.abs(stream.rewards), 0.0)
     later, scale, nearest = endings[1:].copy(), np.abs(endings[1:]), endings[1:]
     for offset in reversed(range(run.stride)):
@@ -73,19 +77,14 @@ def check_each_step(gamma: float, epsilon: float, stream: Stream, run: Run) -> N
         later[inside] = run.shaped[rows] + factor[rows] * later[inside]
         scale[inside] = sizes[rows] + factor[rows] * scale[inside]
     scale = scale + np.abs(endings[:-1]) + stream.lent_before[places[:-1]] + TINY
-    bad = np.argwhere(~(np.abs(endings[:-1] - later) <= epsilon * scale))
-    if len(bad):
-        k, b = bad[0]
-        t, end = places[k], places[k + 1]
-        worth_then = factor[t, b] * nearest[k, b]
-        what = (
-            f"ending at step {t} pays {endings[k, b]:.6g}; going on pays {run.shaped[t, b]:.6g} and is then worth "
-            f"{worth_then:.6g}: not the same"
-            if end == t + 1
-            else f"ending at step {t} pays {endings[k, b]:.6g}; going on to step {end} is worth {later[k, b]:.6g}"
-        )
-        due = endings[k, b] - (later[k, b] - run.shaped[t, b])
-        raise Finding("policy invariance", what, stream, t, b, run.shaped[t, b], due)
+    for k, b in np.argwhere(~(np.abs(endings[:-1] - later) <= run.subject.epsilon * scale))[:1]:
+        t, end, paid = places[k], places[k + 1], run.shaped[places[k], b]
+        what = f"ending at step {t} pays {endings[k, b]:.6g}; going on "
+        if end == t + 1:
+            what += f"pays {paid:.6g} and is then worth {factor[t, b] * nearest[k, b]:.6g}: not the same"
+        else:
+            what += f"to step {end} is worth {later[k, b]:.6g}"
+        raise Finding("policy invariance", what, stream, t, b, paid, endings[k, b] - (later[k, b] - paid))
 
 
 def worth(gamma: float, way: Stream, shaped: np.ndarray, last: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -109,58 +108,52 @@ def settlement(gamma: float, paid: np.ndarray) -> float:
 # ------------------------------------------------------------------ the debt
 
 
-def check_debts(subject: Subject, stream: Stream, run: Run, cuts: list[int]) -> None:
+def check_debts(run: Run, cuts: list[int]) -> None:
     """Check that the rest of the episode is worth −Debt at each of the cuts, whatever its rewards and its length."""
+    subject, stream = run.subject, run.stream
     ways = [Continuation(subject, way) for way in continuations(stream)]
-    dropped_at = cuts[1 :: max(1, len(cuts) // 2)]
+    dropped_at = cuts[1 :: max(1, len(cuts) // 2)] if isinstance(subject.transform, Match) else []
     end_now = subject.ending(stream.rewards.shape[1])
     for t in cuts:
         state, now = run.states[t], end_now(run.states[t])
         tails = [worth(subject.gamma, way.stream, way.paid_from(state)) for way in ways]
         scale = sum(scale for _, scale in tails) + np.abs(now) + stream.lent_before[t]
         for way, (tail, _) in zip(ways, tails, strict=True):
-            bad = np.flatnonzero(~(np.abs(tail - now) <= subject.epsilon * scale))
-            if bad.size:
-                b = int(bad[0])
+            for b in np.flatnonzero(~(np.abs(tail - now) <= subject.epsilon * scale))[:1]:
                 steps = int(np.flatnonzero(way.stream.dones[:, b])[0]) + 1
                 what = (
                     f"after {t} steps the rest of the episode is worth {now[b]:.6g} if it ends in 1 step, "
                     f"{tail[b]:.6g} if it goes on for {steps} with rewards {written(way.stream.rewards[:steps, b])}"
                 )
-                whole = stream.rows(slice(0, t)).followed_by(way.stream)
-                raise Finding("policy invariance", what, whole, t, b, tail[b], now[b])
-        if isinstance(subject.transform, Match) and t in dropped_at:
-            _check_drop(subject, stream, t, state, ways[0], scale)
+                raise Finding("policy invariance", what, stream[:t].followed_by(way.stream), t, b, tail[b], now[b])
+        if t in dropped_at:
+            _check_drop(run, t, state, ways[0], scale)
 
 
-def check_owed(subject: Subject, stream: Stream, run: Run) -> None:
+def check_owed(run: Run) -> None:
     """Check that `owed` is what ending now would take back."""
     if run.debts is None or run.endings is None:
         return
     # Rounding is as large as the largest payment so far allows: at γ = ½ a reward of 1 is repaid with a million.
     paid = np.vstack((np.zeros_like(run.shaped[:1]), np.maximum.accumulate(np.abs(run.shaped), axis=0)))
     places = run.places
-    scale = np.abs(run.debts) + np.abs(run.endings) + stream.lent_before[places] + paid[places] + TINY
-    bad = np.argwhere(~(np.abs(run.debts + run.endings) <= subject.epsilon * scale))
-    if len(bad):
-        k, b = bad[0]
+    scale = np.abs(run.debts) + np.abs(run.endings) + run.stream.lent_before[places] + paid[places] + TINY
+    for k, b in np.argwhere(~(np.abs(run.debts + run.endings) <= run.subject.epsilon * scale))[:1]:
         t, what = places[k], "`owed` disagrees with what is actually repaid"
-        raise Finding("debt", what, stream.rows(slice(0, t)), t, b, -run.endings[k, b], run.debts[k, b])
+        raise Finding("debt", what, run.stream[:t], t, b, -run.endings[k, b], run.debts[k, b])
 
 
-def _check_drop(subject: Subject, stream: Stream, t: int, state: State, way: Continuation, scale: np.ndarray) -> None:
+def _check_drop(run: Run, t: int, state: State, way: Continuation, scale: np.ndarray) -> None:
     """Check that `drop` clears the debt of the given environments, and changes nothing for the others."""
-
-    def same(found: np.ndarray, due: np.ndarray, what: str) -> None:
-        bad = np.flatnonzero(~(np.abs(found - due) <= subject.epsilon * scale))
-        if bad.size:
-            b = int(bad[0])
-            raise Finding("debt", what, stream.rows(slice(0, t)), t, b, found[b], due[b])
-
-    transform, B = subject.transform, int(stream.rewards.shape[1])
+    subject, transform, B = run.subject, run.subject.transform, int(run.shaped.shape[1])
     b = np.arange(B)
+
+    def same(found: np.ndarray, due: np.ndarray | float, what: str) -> None:
+        bad = ~(np.abs(found - due) <= subject.epsilon * scale)
+        refuse_where(bad[None], "debt", what, run.stream[:t], found[None], np.broadcast_to(due, bad.shape)[None], t)
+
     debt, before = as_numpy(owed(transform, state)), way.paid_from(state)
-    _overwrite(owed(transform, state))
+    overwrite(owed(transform, state))
     for who, where in {"nobody": b < 0, "everyone": b >= 0, "the first": b == 0, "every second": b % 2 == 1}.items():
         after, dropped = drop(transform, state, subject.flags(where))
         left, paid = np.where(where, 0.0, debt), way.paid_from(after)
@@ -168,9 +161,9 @@ def _check_drop(subject: Subject, stream: Stream, t: int, state: State, way: Con
         same(-tail, left, f"after drop of {who} the wrong debt is repaid")
         same(as_numpy(dropped), debt - left, f"drop of {who} returns another debt than owed")
         moved = np.where(where, 0.0, np.abs(paid - before).max(axis=0))
-        same(moved, np.zeros(B), f"drop of {who} changes the shaped rewards of the others")
+        same(moved, 0.0, f"drop of {who} changes the shaped rewards of the others")
     again = np.abs(way.paid_from(state) - before).max(axis=0)
-    same(again, np.zeros(B), "owed or drop changes the state that it was given, or returns a view of it")
+    same(again, 0.0, "owed or drop changes the state that it was given, or returns a view of it")
 
 
 def check_falls_due(subject: Subject, stream: Stream) -> None:
@@ -181,7 +174,7 @@ def check_falls_due(subject: Subject, stream: Stream) -> None:
     if len(stream.rewards) < LONG_ENOUGH or stream.dones.any() or not stream.rewards.any():
         return
     state, transform, left = subject.init(1), subject.transform, np.inf
-    (first,), (later,) = (Continuation(subject, stream.rows(slice(t, t + 1))).rows for t in (0, 1))
+    first, later = Continuation(subject, stream[:2]).rows
     for t in range(len(stream.rewards)):
         state, _ = transform.update(state, *(later if t else first))
         if (t + 1) % 50 == 0:
@@ -191,12 +184,6 @@ def check_falls_due(subject: Subject, stream: Stream) -> None:
     # The debt is NaN where it has overflowed.
     what = f"falls_due_alone is set, but {len(stream.rewards):,} steps later the reward has not been repaid"
     raise Finding("debt", what, stream, len(stream.rewards) - 1, 0, owed=left)
-
-
-def _overwrite(debt: Array) -> None:
-    """Write into the array that `owed` returned, as a caller may, where its library allows it."""
-    if getattr(getattr(debt, "flags", None), "writeable", False) or hasattr(debt, "detach"):
-        debt[:] = -7.0
 
 
 # ------------------------------------------------------------------ purity and precision
@@ -211,36 +198,21 @@ def check_example(subject: Subject, stream: Stream) -> None:
         raise Finding("purity", "init overwrites the example that it was given: it is the caller's array", stream, 0)
 
 
-def check_repeated_calls(subject: Subject, stream: Stream, run: Run) -> None:
+def check_repeated_calls(run: Run) -> None:
     """Check that the same state and reward give the same answer, however often and late `update` is called."""
-    columns = [subject.floats(stream.rewards), *map(subject.flags, (stream.dones, stream.valid, stream.settle))]
     what = "update returns something else when it is called again with the same arguments: it keeps hidden state"
-    for t, state in enumerate(run.states[:-1]):
-        if state is not None:
-            again = as_numpy(subject.update(state, *(None if x is None else x[t] for x in columns))[1])[None]
-            before = run.shaped[t : t + 1]
-            refuse_where(again != before, "purity", what, stream, again, before, t)
+    for t, row in enumerate(Continuation(run.subject, run.stream).rows):
+        if run.states[t] is not None:
+            again, before = as_numpy(run.subject.update(run.states[t], *row)[1])[None], run.shaped[t : t + 1]
+            refuse_where(again != before, "purity", what, run.stream, again, before, t)
 
 
-def check_own_memory(subject: Subject, stream: Stream, run: Run) -> None:
+def check_own_memory(run: Run) -> None:
     """Check that nothing changes if the caller overwrites its arrays, and the shaped rewards, after each step."""
-    state, shaped = subject.init(stream.rewards.shape[1]), np.empty(stream.rewards.shape)
-    columns = (stream.dones, stream.valid, stream.settle)
-    lent: list[Any] = [
-        subject.floats(stream.rewards.copy()),
-        *(None if x is None else subject.flags(x.copy()) for x in columns),
-    ]
-    for t in range(len(shaped)):
-        rows: list[Any] = [None if x is None else x[t] for x in lent]
-        state, paid = subject.update(state, *rows)
-        shaped[t] = as_numpy(paid)
-        if getattr(getattr(paid, "flags", None), "writeable", True):
-            paid[:] = -7
-        for row in rows:
-            if row is not None:
-                row[:] = -7
+    state = run.subject.init(run.shaped.shape[1])
+    shaped = Continuation(run.subject, run.stream).paid_from(state, reuse=True)
     what = "it keeps a view of an array that it was given or returned; keep a copy, because callers reuse their arrays"
-    refuse_where(shaped != run.shaped, "purity", what, stream, shaped, run.shaped)
+    refuse_where(shaped != run.shaped, "purity", what, run.stream, shaped, run.shaped)
 
 
 def check_drift(wide: np.ndarray, narrow: np.ndarray, stream: Stream) -> None:
@@ -249,9 +221,7 @@ def check_drift(wide: np.ndarray, narrow: np.ndarray, stream: Stream) -> None:
     The recursion debt ← debt/γ + F − due has the right value on paper, but its rounding error grows as γ⁻ᵗ.
     """
     scale = np.maximum.accumulate(np.abs(wide), axis=0) + stream.size
-    bad = np.argwhere(~(np.abs(wide - narrow) <= MAX_DRIFT * scale))
-    if len(bad):
-        t, b = bad[0]
+    for t, b in np.argwhere(~(np.abs(wide - narrow) <= MAX_DRIFT * scale))[:1]:
         what = (
             f"float32 pays {narrow[t, b]:.6g} where float64 pays {wide[t, b]:.6g}: rounding errors grow from step to "
             "step; keep the rewards and sum them anew instead of carrying debt ← debt/γ"

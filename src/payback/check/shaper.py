@@ -31,7 +31,7 @@ from payback.check.plan import (
     wide_range_streams,
 )
 from payback.check.report import CheckReport
-from payback.check.stream import Finding, Stream, episodes_of, refuse_where
+from payback.check.stream import Finding, Stream, episodes_of
 from payback.check.subject import FLOAT64, Run, Subject, step_through, subject_of
 from payback.core.arrays import Array
 from payback.core.errors import InvarianceError
@@ -39,6 +39,7 @@ from payback.core.transform import Match, RewardTransform
 from payback.core.validate import read_gamma
 
 Shaper = RewardTransform | Callable[[Any], Any]
+SubjectCheck = Callable[[Subject, Stream], Any]
 
 OF_TRANSFORMS = ("zero sum", "policy invariance", "invalid rows", "purity", "rollout", "precision", "input")
 MANY = 130
@@ -106,39 +107,36 @@ class TransformCheck:
 
     def run(self) -> CheckReport:
         """Check the transform on every stream of the plan, the cheapest first."""
+        seed = self.plan.seed
         self._small()
         if not self.main.compiled:
-            self._forms()
-            for stream in batch_streams(self.plan.seed, self.plan.batch_sizes):
+            for stream in form_streams(seed):
+                self._try(check_forms, self.main, stream)
+            for stream in batch_streams(seed, self.plan.batch_sizes):
                 self._try(check_batch, self.main, stream)
         if isinstance(self.main.transform, Match) and self.main.transform.falls_due_alone:
             rewards = np.eye(properties.LONG_ENOUGH, 1)
             stream = Stream("one reward, then none and no end", rewards, np.zeros(rewards.shape, dtype=bool))
             with np.errstate(over="ignore", invalid="ignore"):  # a debt that nobody repays overflows
-                Trial(partial(properties.check_falls_due, self.main), self.main.gamma, self.main.dtype).run(stream)
-        for k, stream in enumerate(random_streams(self.plan.seed, self.plan.random)):
-            self._try(check_stream, self.single if self.single is not None and k % 3 == 0 else self.main, stream)
+                Trial(partial(properties.check_falls_due, self.main), self.main).run(stream)
+        for k, stream in enumerate(random_streams(seed, self.plan.random)):
+            self._try(check_stream, (k % 3 == 0 and self.single) or self.main, stream)
         self._long()
         return self.report
 
-    def _try(self, check: Callable[[Subject, Stream], Run | None], subject: Subject, stream: Stream) -> Run | None:
-        """Check one stream, count it, and return the run on it."""
-        runs: list[Run] = []
-
-        def run_check(stream: Stream) -> None:
-            # Interest may overflow on the longest streams: the shaped rewards are checked, NumPy's warning is not.
-            with np.errstate(over="ignore", invalid="ignore"):
-                run = check(subject, stream)
-            if run is not None:
-                runs.append(run)
-
-        Trial(run_check, subject.gamma, subject.dtype, partial(check_repayment, subject), subject).run(stream)
-        self.report = self.report.with_stream(stream, subject.library, subject.dtype)
-        if not runs:
+    def _try(self, check: SubjectCheck, subject: Subject | None, stream: Stream) -> Run | None:
+        """Check one stream, unless its dtype is refused; count it, and return the run on it."""
+        if subject is None:
             return None
-        if runs[0].shaped.any():
+        # Interest may overflow on the longest streams: the shaped rewards are checked, NumPy's warning is not.
+        with np.errstate(over="ignore", invalid="ignore"):
+            result: Any = Trial(partial(check, subject), subject, partial(check_repayment, subject)).run(stream)
+        self.report = self.report.with_stream(stream, subject.library, subject.dtype)
+        if check is check_forms:
+            self.report = self.report.with_refused(*result)
+        elif result is not None and result.shaped.any():
             self.report = replace(self.report, pays_nothing=False)
-        return runs[0]
+        return result
 
     def _unless_refused(self, transform: RewardTransform, gamma: float, dtype: str) -> Subject | None:
         """Return the subject, or None if the transform refuses its dtype: a long delay may refuse float32."""
@@ -153,102 +151,74 @@ class TransformCheck:
 
     def _small(self) -> None:
         """Check every third small stream in float32, too, and the plain ones in float16."""
-        seed, main, single = self.plan.seed, self.main, self.single
+        seed = self.plan.seed
         for k, stream in enumerate(small_streams(seed)):
-            self._try(check_stream, main, stream)
-            if single is not None and k % 3 == 0:
-                self._try(check_stream, single, stream)
+            self._try(check_stream, self.main, stream)
             sizes = np.abs(stream.rewards[stream.rewards != 0])
-            if self.half is not None and k % 3 == 1 and len(sizes) and sizes.max() < 10 and len(stream.rewards) < 15:
+            if k % 3 == 0:
+                self._try(check_stream, self.single, stream)
+            elif k % 3 == 1 and len(sizes) and sizes.max() < 10 and len(stream.rewards) < 15:
                 self._try(check_stream, self.half, stream)
         for stream in large_last_streams(seed):
-            for subject in (main, single):
-                if subject is not None:
-                    self._try(check_stream, subject, stream)
-        wide = wide_range_streams(seed) if main.precision == FLOAT64 else ()
+            self._try(check_stream, self.main, stream)
+            self._try(check_stream, self.single, stream)
+        wide = wide_range_streams(seed) if self.main.precision == FLOAT64 else ()
         for stream in (*gap_streams(seed), *wide):
-            self._try(check_stream, main, stream)
-        if single is not None:
-            self._try(check_stream, single, large_float32_stream(seed))
-
-    def _forms(self) -> None:
-        """Pass the same numbers in the forms that callers use."""
-        plain, marked = form_streams(self.plan.seed)
-
-        def check(subject: Subject, stream: Stream) -> None:
-            properties.check_example(subject, stream)
-            equivalence.check_layouts(subject, stream)
-            refused.extend(equivalence.check_flag_dtypes(subject, stream))
-            if stream.valid is not None:
-                refused.extend(equivalence.check_nan_in_invalid_rows(subject, stream))
-
-        for stream in (plain, marked):
-            refused: list[str] = []
-            self._try(check, self.main, stream)
-            self.report = self.report.with_refused(*refused)
+            self._try(check_stream, self.main, stream)
+        self._try(check_stream, self.single, large_float32_stream(seed))
 
     def _long(self) -> None:
         """Check the long streams in the main dtype, and in float32 where its rounding has time to grow."""
         steps = steps_until_drift(self.main.gamma)
         for stream in islice(long_streams(self.plan.seed), self.plan.long):
             run, longest = self._try(check_stream, self.main, stream), episodes_of(stream).longest
-            if (
-                self.single is not None
-                and run is not None
-                and longest >= steps
-                and (longest < VERY_LONG or steps > LONG)
-            ):
-                start = stream.rows(slice(0, steps + 2))
+            if run is not None and longest >= steps and (longest < VERY_LONG or steps > LONG):
+                start = stream[: steps + 2]
                 self._try(partial(_check_float32, wide=self.main, known=(start, run.shaped)), self.single, start)
 
 
-def check_stream(subject: Subject, stream: Stream) -> Run | None:
-    """Check every property on one stream; return the run, None where the dtype overflows and may."""
-    longest, short = episodes_of(stream).longest, len(stream.rewards) <= equivalence.SHORT
-    may_overflow = subject.precision.may_overflow(subject.gamma, longest + 12, stream.size)
-    cuts = _cuts(stream)
-    try:
-        stride = STRIDE if len(stream.rewards) > VERY_LONG else 1
-        run = step_through(subject, stream, keep=None if short else set(cuts), stride=stride)
-        if not np.isfinite(run.shaped).all():
-            if may_overflow:
-                return None
-            what = "a shaped reward is not a finite number"
-            refuse_where(~np.isfinite(run.shaped), "finite", what, stream, run.shaped, None)
-        equivalence.check_invalid_rows(subject, stream, run)
-        properties.check_zero_sum(subject.gamma, subject.epsilon, stream, run.shaped)
-        properties.check_repeated_calls(subject, stream, run)
-        properties.check_owed(subject, stream, run)
-        properties.check_debts(subject, stream, run, cuts)
-        _check_each_step(subject, stream, run)
-        if short and not subject.compiled:
-            properties.check_own_memory(subject, stream, run)
-            equivalence.check_block_leaves_state(subject, stream, run)
-        equivalence.check_blocks(subject, stream, run)
-    except OverflowError:
-        if not may_overflow:
-            raise
-        return None
+def check_stream(subject: Subject, stream: Stream) -> Run:
+    """Check every property on one stream, and return the run."""
+    short, cuts = len(stream.rewards) <= equivalence.SHORT, _cuts(stream)
+    stride = STRIDE if len(stream.rewards) > VERY_LONG else 1
+    run = step_through(subject, stream, keep=None if short else set(cuts), stride=stride)
+    properties.check_finite(subject, stream, run.shaped)
+    equivalence.check_invalid_rows(run)
+    properties.check_zero_sum(subject, stream, run.shaped)
+    properties.check_repeated_calls(run)
+    properties.check_owed(run)
+    properties.check_debts(run, cuts)
+    _check_each_step(run)
+    if short and not subject.compiled:
+        properties.check_own_memory(run)
+        equivalence.check_block_leaves_state(run)
+    equivalence.check_blocks(run)
     return run
 
 
 def check_repayment(subject: Subject, stream: Stream) -> None:
     """Check zero sum and policy invariance between neighbouring steps: cheap, and finds most faults."""
-    run = step_through(subject, stream, keep=(), stride=1)
-    properties.check_zero_sum(subject.gamma, subject.epsilon, stream, run.shaped)
-    properties.check_each_step(subject.gamma, subject.epsilon, stream, run)
+    run = step_through(subject, stream, stride=1)
+    properties.check_zero_sum(subject, stream, run.shaped)
+    properties.check_each_step(run)
 
 
 def check_batch(subject: Subject, stream: Stream) -> Run:
     """Check what may depend on the number of environments, on a few steps of many environments."""
     T, B = stream.rewards.shape
-    run = step_through(subject, stream, stride=1 if B <= MANY else T)
-    properties.check_each_step(subject.gamma, subject.epsilon, stream, run)
-    properties.check_zero_sum(subject.gamma, subject.epsilon, stream, run.shaped)
-    properties.check_owed(subject, stream, run)
+    run = step_through(subject, stream, keep=(T,), stride=1 if B <= MANY else T)
+    properties.check_each_step(run)
+    properties.check_zero_sum(subject, stream, run.shaped)
+    properties.check_owed(run)
     if subject.has_block_form:
-        equivalence.check_blocks(subject, stream, run, at_once=True)
+        equivalence.check_blocks(run, at_once=True)
     return run
+
+
+def check_forms(subject: Subject, stream: Stream) -> list[str]:
+    """Pass the same numbers in the forms that callers use; return those that are refused with an error."""
+    properties.check_example(subject, stream)
+    return equivalence.check_forms(subject, stream)
 
 
 def steps_until_drift(gamma: float) -> int:
@@ -257,33 +227,28 @@ def steps_until_drift(gamma: float) -> int:
     return int(steps) if LONG < steps <= 15_000 else LONG
 
 
-def _check_float32(subject: Subject, stream: Stream, wide: Subject, known: tuple[Stream, np.ndarray]) -> Run | None:
+def _check_float32(subject: Subject, stream: Stream, wide: Subject, known: tuple[Stream, np.ndarray]) -> Run:
     """Check a long episode in float32, also against float64, whose shaped rewards are known for one stream."""
-    try:
-        run = step_through(subject, stream, keep=(), stride=STRIDE)
-        shaped = known[1][: len(stream.rewards)]
-        if stream is not known[0]:  # while shrinking
-            shaped = step_through(wide, stream, keep=()).shaped
-        if np.isfinite(run.shaped).all():
-            properties.check_zero_sum(subject.gamma, subject.epsilon, stream, run.shaped)
-            _check_each_step(subject, stream, run)
-        elif subject.precision.may_overflow(subject.gamma, len(stream.rewards), stream.size):
-            return None
-    except OverflowError:
-        if not subject.precision.may_overflow(subject.gamma, len(stream.rewards), stream.size):
-            raise
-        return None
+    run = step_through(subject, stream, stride=STRIDE)
+    shaped = known[1][: len(stream.rewards)]
+    if stream is not known[0]:  # while shrinking
+        shaped = step_through(wide, stream).shaped
+    if np.isfinite(run.shaped).all():
+        properties.check_zero_sum(subject, stream, run.shaped)
+        _check_each_step(run)
+    elif subject.may_overflow(stream):
+        raise OverflowError
     properties.check_drift(shaped, run.shaped, stream)
     return run
 
 
-def _check_each_step(subject: Subject, stream: Stream, run: Run) -> None:
+def _check_each_step(run: Run) -> None:
     """Check policy invariance between the places where an end was tried; name the very step that violates it."""
     try:
-        properties.check_each_step(subject.gamma, subject.epsilon, stream, run)
+        properties.check_each_step(run)
     except Finding as found:
         if run.stride > 1:
-            check_repayment(subject, stream.rows(slice(0, found.step + run.stride + 1)))
+            check_repayment(run.subject, run.stream[: found.step + run.stride + 1])
         raise
 
 

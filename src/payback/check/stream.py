@@ -26,7 +26,7 @@ Property = Literal[
 
 @dataclass(frozen=True)
 class Stream:
-    """Rewards of B environments over T steps, and their flags."""
+    """Rewards of B environments over T steps, and their flags. `stream[rows, columns]` is a part of it."""
 
     name: str
     rewards: np.ndarray
@@ -38,37 +38,32 @@ class Stream:
     settle: np.ndarray | None = None
     """(T, B) bool: events; None where there are none."""
 
+    def __getitem__(self, keep: Any) -> Stream:
+        """Return some of the steps, or with two indices some of the environments."""
+        flags = (None if x is None else x[keep] for x in (self.valid, self.settle))
+        return Stream(self.name, self.rewards[keep], self.dones[keep], *flags)
+
     @property
     def live(self) -> np.ndarray:
         """(T, B) bool: the valid rows."""
         return np.ones(self.dones.shape, dtype=bool) if self.valid is None else self.valid
 
     @property
+    def events(self) -> np.ndarray:
+        """(T, B) bool: the events."""
+        return np.zeros(self.dones.shape, dtype=bool) if self.settle is None else self.settle
+
+    @property
     def size(self) -> float:
         """The largest |F|."""
         return float(np.abs(self.rewards).max(initial=0))
 
-    def rows(self, keep: slice | np.ndarray) -> Stream:
-        """Return some of the steps."""
-        flags = (None if f is None else f[keep] for f in (self.valid, self.settle))
-        return Stream(self.name, self.rewards[keep], self.dones[keep], *flags)
-
-    def columns(self, keep: slice | np.ndarray) -> Stream:
-        """Return some of the environments."""
-        flags = (None if f is None else f[:, keep] for f in (self.valid, self.settle))
-        return Stream(self.name, self.rewards[:, keep], self.dones[:, keep], *flags)
-
     def followed_by(self, other: Stream) -> Stream:
         """Return this stream with the other one appended."""
-        flags: list[np.ndarray | None] = []
-        for one, two, plain in ((self.valid, other.valid, True), (self.settle, other.settle, False)):
-            given = [
-                np.full(s.dones.shape, plain) if f is None else f
-                for s, f in zip((self, other), (one, two), strict=True)
-            ]
-            flags.append(None if one is None and two is None else np.concatenate(given))
+        valid = None if self.valid is other.valid is None else np.concatenate((self.live, other.live))
+        settle = None if self.settle is other.settle is None else np.concatenate((self.events, other.events))
         rewards, dones = np.concatenate((self.rewards, other.rewards)), np.concatenate((self.dones, other.dones))
-        return Stream(self.name, rewards, dones, *flags)
+        return Stream(self.name, rewards, dones, valid, settle)
 
     @cached_property
     def lent_before(self) -> np.ndarray:
@@ -78,18 +73,17 @@ class Stream:
         """
         T, B = self.rewards.shape
         largest = np.zeros((T + 1, B))
-        sizes = np.where(self.live, np.abs(self.rewards), 0.0)
-        ends: np.ndarray = self.live & self.dones
-        any_ends: np.ndarray = np.asarray(ends.any(axis=1))
+        sizes, going_on = np.where(self.live, np.abs(self.rewards), 0.0), ~(self.live & self.dones)
         for t in range(T):
-            np.maximum(largest[t], sizes[t], out=largest[t + 1])
-            if any_ends[t]:
-                largest[t + 1, ends[t]] = 0.0
+            np.maximum(largest[t], sizes[t], out=largest[t + 1], where=going_on[t])
         return largest
 
 
 class Finding(Exception):  # noqa: N818  an internal signal; users get an InvarianceError
-    """A violation at one step of one environment; `counterexample` turns it into an `InvarianceError`."""
+    """A violation at one step of one environment; `counterexample` turns it into an `InvarianceError`.
+
+    `paid`: the shaped reward at this step. `owed`: what it should have been.
+    """
 
     def __init__(
         self,
@@ -105,10 +99,7 @@ class Finding(Exception):  # noqa: N818  an internal signal; users get an Invari
         self.violated: Property = violated
         self.stream = stream
         self.step, self.environment = int(step), int(environment)
-        self.paid = None if paid is None else float(paid)
-        """The shaped reward at this step."""
-        self.owed = None if owed is None else float(owed)
-        """What it should have been."""
+        self.paid, self.owed = (None if x is None else float(x) for x in (paid, owed))
 
 
 def refuse_where(
@@ -121,9 +112,7 @@ def refuse_where(
     first: int = 0,
 ) -> None:
     """Raise a `Finding` at the first (step, environment) that is `bad`; row 0 is step `first` of the stream."""
-    places = np.argwhere(bad)
-    if len(places):
-        t, b = places[0]
+    for t, b in np.argwhere(bad)[:1]:
         raise Finding(violated, what, stream, first + t, b, paid[t, b], None if owed is None else owed[t, b])
 
 

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import is_jax_namespace
 
-from payback.check.stream import Finding, Stream
+from payback.check.stream import Finding, Stream, episodes_of, one_episode
 from payback.core.arrays import Array, constant, namespace
 from payback.core.rollout import shape_rollout
 from payback.core.transform import Match, RewardTransform, State
 
 
-@dataclass(frozen=True)
-class Precision:
-    """The relative error and the largest number of a floating dtype."""
+class Precision(NamedTuple):
+    """The relative error that a floating dtype allows, and its largest finite number."""
 
     epsilon: float
-    """The relative error that is allowed."""
     largest: float
-    """The largest finite number."""
-
-    def may_overflow(self, gamma: float, steps: int, size: float) -> bool:
-        """Whether the interest on `steps` steps is more than the dtype holds, so that raising is right."""
-        room = float(np.log(self.largest)) - 7
-        return -np.log(gamma) * steps + float(np.log(max(size, 1e-30) * max(steps, 1))) > room
 
 
 FLOAT64 = Precision(1e-10, float(np.finfo(np.float64).max))
@@ -39,14 +31,35 @@ FLOAT16 = Precision(80 * float(np.finfo(np.float16).eps), float(np.finfo(np.floa
 
 
 @dataclass(frozen=True)
-class Subject:
+class Tested:
+    """What is under test: the discount that it must cancel at, and the rounding that is allowed."""
+
+    gamma: float
+    precision: Precision
+
+    @property
+    def epsilon(self) -> float:
+        """The relative error that is allowed."""
+        return self.precision.epsilon
+
+    @property
+    def dtype(self) -> str:
+        """The name of the dtype."""
+        return "float64"
+
+    def may_overflow(self, stream: Stream, precision: Precision | None = None) -> bool:
+        """Whether the interest in the longest episode is more than the dtype holds, so that raising is right."""
+        steps, room = episodes_of(stream).longest + 12, np.log((precision or self.precision).largest) - 7
+        return -np.log(self.gamma) * steps + float(np.log(max(stream.size, 1e-30) * steps)) > room
+
+
+@dataclass(frozen=True)
+class Subject(Tested):
     """A transform under test, in one array library and dtype."""
 
     transform: RewardTransform
     example: Array
     """An array of the library, dtype and device to test it in."""
-    gamma: float
-    precision: Precision = field(default=FLOAT64)
 
     @cached_property
     def xp(self) -> Any:
@@ -57,11 +70,6 @@ class Subject:
     def compiled(self) -> bool:
         """Whether each new shape is compiled (JAX), which makes new shapes expensive."""
         return is_jax_namespace(self.xp)
-
-    @property
-    def epsilon(self) -> float:
-        """The relative error that is allowed."""
-        return self.precision.epsilon
 
     @property
     def dtype(self) -> str:
@@ -85,16 +93,20 @@ class Subject:
         return any(getattr(block, "__func__", block) is not RewardTransform._block for block in blocks)
 
     def floats(self, values: np.ndarray) -> Array:
-        """Return rewards in the library and dtype under test."""
+        """Return rewards in the library and dtype under test, in memory of their own."""
         if self.xp is np or self.compiled:
             return values.astype(np.dtype(str(self.example.dtype)))
-        return constant(self.xp, np.ascontiguousarray(values), self.example)
+        return constant(self.xp, values.copy(), self.example)
 
-    def flags(self, values: np.ndarray | None) -> Array | None:
-        """Return flags in the library under test."""
-        if values is None or self.xp is np or self.compiled:
-            return values
-        return self.xp.asarray(np.ascontiguousarray(values), device=self.example.device)
+    def flags(self, values: np.ndarray) -> Array:
+        """Return flags in the library under test, in memory of their own."""
+        copy = values.copy()
+        return copy if self.xp is np or self.compiled else self.xp.asarray(copy, device=self.example.device)
+
+    def columns(self, stream: Stream) -> list[Any]:
+        """Return the arguments of `shape_rollout`: rewards, dones, valid, settle; None for what the stream lacks."""
+        flags = (stream.dones, stream.valid, stream.settle)
+        return [self.floats(stream.rewards), *(None if x is None else self.flags(x) for x in flags)]
 
     def init(self, B: int) -> State:
         """Return a new state for B environments."""
@@ -110,25 +122,31 @@ class Subject:
 
     def ending(self, B: int) -> Callable[[State], np.ndarray]:
         """Return the function state → (B,), the shaped rewards if all episodes end now with a last reward of 0."""
-        nothing: Array = self.floats(np.zeros(B))
-        now: Any = self.flags(np.ones(B, dtype=bool))
+        nothing, now = self.floats(np.zeros(B)), self.flags(np.ones(B, dtype=bool))
         return lambda state: as_numpy(self.update(state, nothing, now)[1])
 
 
 def subject_of(transform: RewardTransform, example: Array, gamma: float) -> Subject:
     """Return a transform under test in the library and dtype of the example."""
     finfo = namespace(example).finfo(example.dtype)
-    eps, subject = float(finfo.eps), Subject(transform, example, gamma)
+    eps = float(finfo.eps)
     if eps >= 1e-12:
-        return Subject(transform, example, gamma, Precision(max(1e-5, 80 * eps), float(finfo.max)))
-    if keeps_float32(lambda rewards: _step_one_environment(subject, rewards)):
-        return Subject(transform, example, gamma, FLOAT32)
+        return Subject(gamma, Precision(max(1e-5, 80 * eps), float(finfo.max)), transform, example)
+    subject = Subject(gamma, FLOAT64, transform, example)
+    if keeps_float32(lambda rewards: step_through(subject, one_episode(rewards)).shaped):
+        return Subject(gamma, FLOAT32, transform, example)
     return subject
 
 
 def as_numpy(x: Array) -> np.ndarray:
     """Return an array's values as float64."""
     return np.array(x.detach().cpu().double().numpy() if hasattr(x, "detach") else x, dtype=np.float64)
+
+
+def overwrite(x: Any) -> None:
+    """Write into an array, as callers do that use their memory again, where its library allows it."""
+    if getattr(getattr(x, "flags", None), "writeable", False) or hasattr(x, "detach"):
+        x[:] = -7
 
 
 def keeps_float32(pay: Callable[[np.ndarray], np.ndarray]) -> bool:
@@ -143,22 +161,13 @@ def keeps_float32(pay: Callable[[np.ndarray], np.ndarray]) -> bool:
     other = rewards * (1 + 2.0**-30 * np.array([1.0, 0.6, -0.7, 0.9, -0.8, 0.5, -1.0]))
     for size in (1.0, 2.0**-10):
         try:
-            settlement, moved = (float(pay(size * x)[-1]) for x in (rewards, other))
+            settlement, moved = (float(pay(size * x).reshape(-1)[-1]) for x in (rewards, other))
         except Exception:
             # The streams will show what is wrong with it.
             return False
         if settlement == 0 or 0 < abs(moved - settlement) < 2.0**-26 * size:
             return False
     return True
-
-
-def _step_one_environment(subject: Subject, rewards: np.ndarray) -> np.ndarray:
-    state, shaped = subject.transform.init(subject.floats(np.zeros(1))), list[float]()
-    for t, reward in enumerate(rewards):
-        done: Any = subject.flags(np.array([t == len(rewards) - 1]))
-        state, paid = subject.update(state, subject.floats(np.array([reward])), done)
-        shaped.append(as_numpy(paid)[0])
-    return np.array(shaped)
 
 
 # ------------------------------------------------------------------ running a stream
@@ -168,6 +177,8 @@ def _step_one_environment(subject: Subject, rewards: np.ndarray) -> np.ndarray:
 class Run:
     """The shaped rewards of a stream, and the states on the way."""
 
+    subject: Subject
+    stream: Stream
     shaped: np.ndarray
     """(T, B) float64."""
     states: list[State]
@@ -186,39 +197,41 @@ class Run:
         return np.append(np.arange(0, T, self.stride), T)
 
 
-def step_through(subject: Subject, stream: Stream, keep: Container[int] | None = None, stride: int = 0) -> Run:
+def step_through(subject: Subject, stream: Stream, keep: Container[int] | None = (), stride: int = 0) -> Run:
     """Step through a stream; check the shapes, and that neither inputs nor earlier answers are overwritten.
 
-    `keep` are the steps whose states are wanted. With `stride`, an end is tried before every so many steps.
+    `keep` are the steps whose states are wanted, None for all. With `stride`, an end is tried before every so many.
     """
     T, B = stream.rewards.shape
     state, states = subject.init(B), list[State]()
-    answers: list[Array] = []
-    copies, ended, debts = np.empty((T, B)), list[np.ndarray](), list[np.ndarray]()
+    answers, copies = list[Array](), np.empty((T, B))
+    ended, debts = list[np.ndarray](), list[np.ndarray]()
     match = subject.transform if isinstance(subject.transform, Match) else None
-    update, end_now = subject.update, subject.ending(B)
-    rewards: Array = subject.floats(stream.rewards)
-    dones, flags = _own_flags(subject, stream)
+    update, end_now, columns = subject.update, subject.ending(B), subject.columns(stream)
+    rows = rows_of(columns)
     for t in range(T + 1):
         states.append(state if keep is None or t in keep else None)
         if stride and (t % stride == 0 or t == T):
             ended.append(end_now(state))
             if match is not None:
-                debts.append(_debt(match.owed(state), stream, t))
+                debts.append(as_numpy(_of_shape("owed", "one debt each", match.owed(state), stream, t)))
         if t == T:
             break
-        state, shaped = update(state, rewards[t], dones[t], **{name: f[t] for name, f in flags.items()})
-        if tuple(np.shape(shaped)) != (B,):
-            what = f"update returned an array of shape {np.shape(shaped)} for {B} environments; return one number each"
-            raise Finding("shape", what, stream, t)
+        state, shaped = update(state, *rows[t])
+        answers.append(_of_shape("update", "one number each", shaped, stream, t))
         copies[t] = shaped if type(shaped) is np.ndarray else as_numpy(shaped)
-        answers.append(shaped)
-    _check_inputs_unchanged(subject, stream, rewards, {"dones": dones, **flags})
+    _refuse_changed_inputs(subject, stream, columns)
     for t in range(0, T, max(1, T // 50)):
         if not np.array_equal(as_numpy(answers[t]), copies[t], equal_nan=True):
             what = f"later steps overwrite the shaped reward of step {t}: update returns memory that it uses again"
             raise Finding("purity", what, stream, t)
-    return Run(copies, states, stride, np.array(ended) if stride else None, np.array(debts) if debts else None)
+    ends = np.array(ended) if stride else None
+    return Run(subject, stream, copies, states, stride, ends, np.array(debts) if debts else None)
+
+
+def rows_of(columns: list[Any]) -> list[tuple[Any, ...]]:
+    """Return the arguments of each `update` but the state."""
+    return [tuple(None if x is None else x[t] for x in columns) for t in range(len(columns[0]))]
 
 
 class Continuation:
@@ -226,18 +239,16 @@ class Continuation:
 
     def __init__(self, subject: Subject, stream: Stream, columns: list[Any] | None = None) -> None:
         self.subject, self.stream = subject, stream
-        if columns is None:
-            columns = [subject.floats(stream.rewards), *map(subject.flags, (stream.dones, stream.valid, stream.settle))]
-        self.rows: list[tuple[Any, ...]] = [
-            tuple(None if x is None else x[t] for x in columns) for t in range(len(stream.rewards))
-        ]
+        self.rows = rows_of(subject.columns(stream) if columns is None else columns)
 
-    def paid_from(self, state: State) -> np.ndarray:
-        """Return the shaped rewards (T, B) from this state on."""
+    def paid_from(self, state: State, reuse: bool = False) -> np.ndarray:
+        """Return the shaped rewards (T, B) from this state on. `reuse` overwrites all arrays after each step."""
         shaped: list[np.ndarray] = []
         for row in self.rows:
             state, paid = self.subject.update(state, *row)
             shaped.append(as_numpy(paid))
+            for x in (paid, *row) if reuse else ():
+                overwrite(x)
         return np.array(shaped)
 
 
@@ -246,40 +257,32 @@ def roll_through(subject: Subject, stream: Stream, cuts: list[int], state: State
     T, B = stream.rewards.shape
     state, shaped = subject.init(B) if state is None else state, np.empty((T, B))
     for first, last in pairwise([0, *cuts, T]):
-        block = stream.rows(slice(first, last))
-        rewards: Any = subject.floats(block.rewards.copy())  # its own memory, because it is overwritten below
-        dones, flags = _own_flags(subject, block)
+        block = stream[first:last]
+        columns = subject.columns(block)
         if subject.compiled:
-            rewards = subject.xp.asarray(rewards)
-        state, paid = shape_rollout(subject.transform, state, rewards, dones, **flags)
+            columns[0] = subject.xp.asarray(columns[0])
+        state, paid = shape_rollout(subject.transform, state, *columns)
         shaped[first:last] = as_numpy(paid)
-        _check_inputs_unchanged(subject, block, rewards, {"dones": dones, **flags})
-        if not subject.compiled:
-            # Rollout buffers are filled again: a shaper that keeps a view of one instead of a copy loses its debt.
-            rewards[:] = -7
-    return Run(shaped, [state])
+        _refuse_changed_inputs(subject, block, columns)
+        # Rollout buffers are filled again: a shaper that keeps a view of one instead of a copy loses its debt.
+        overwrite(columns[0])
+    return Run(subject, stream, shaped, [state])
 
 
-def _own_flags(subject: Subject, stream: Stream) -> tuple[Any, dict[str, Any]]:
-    """Return the ends, and the other flags that the stream has, in memory of their own."""
-    given = (("valid", stream.valid), ("settle", stream.settle))
-    return subject.flags(stream.dones.copy()), {name: subject.flags(f.copy()) for name, f in given if f is not None}
+def _of_shape(function: str, ask: str, answer: Array, stream: Stream, t: int) -> Array:
+    B = stream.rewards.shape[1]
+    if tuple(np.shape(answer)) != (B,):
+        what = f"{function} returned an array of shape {np.shape(answer)} for {B} environments; return {ask}"
+        raise Finding("shape", what, stream, t)
+    return answer
 
 
-def _debt(debt: Array, stream: Stream, t: int) -> np.ndarray:
-    """Return what `owed` returned, (B,)."""
-    B: int = stream.rewards.shape[1]
-    if tuple(np.shape(debt)) != (B,):
-        what = f"owed returned an array of shape {np.shape(debt)} for {B} environments; return one debt each"
-        raise Finding("shape", what, stream.rows(slice(0, max(t, 1))), t)
-    return as_numpy(debt)
-
-
-def _check_inputs_unchanged(subject: Subject, stream: Stream, rewards: Array, flags: dict[str, Any]) -> None:
-    given = as_numpy(subject.floats(stream.rewards))
-    changed = ~((as_numpy(rewards) == given) | np.isnan(given))
-    for name, now in flags.items():
-        changed |= as_numpy(now) != getattr(stream, name)
+def _refuse_changed_inputs(subject: Subject, stream: Stream, columns: list[Any]) -> None:
+    changed = np.zeros(stream.dones.shape, dtype=bool)
+    for now, given in zip(columns, subject.columns(stream), strict=True):
+        if now is not None:
+            before = as_numpy(given)
+            changed |= ~((as_numpy(now) == before) | np.isnan(before))
     if changed.any():
         t = int(np.argwhere(changed)[0, 0])
         what = f"it overwrites the rewards or flags that it was given, at step {t}; the caller still needs them"
