@@ -18,27 +18,18 @@ from payback.auditing.scan import LEAKS, EpisodeTable
 from payback.auditing.without_bonus import without_bonus
 from payback.core.arrays import plain
 
-MOST = 4.0
-"""Powers of ten beyond which nothing more is gained: the rest is rounding."""
-POOLED = 200
-"""Episodes of all environments that are looked at together."""
-LEAST = 0.9
-"""Powers of ten that a hypothesis must explain to be named."""
+LEAST, CERTAIN, MOST = 0.9, 2.0, 4.0
+"""Powers of ten that a hypothesis must explain to be named, also where leaks may be noise, and that count at most."""
 OWN = 0.5
 """Powers of ten by which an environment's own cause must explain more than that of all together."""
 NOISE = 0.02
 """Leaks below this share of the payments may be noise, beside which a few large leaks have a cause of their own."""
-CERTAIN = 2.0
-"""Powers of ten that a hypothesis must explain to be named for leaks that may be noise."""
+POOLED = 200
+"""Episodes of all environments that are looked at together."""
 AT_TRUNCATIONS = {Cause.UNPAID_END, Cause.NEVER_RESET}
 """Causes that mean, if only truncated episodes and those after them leak, that `done` lacks the truncations."""
-LIKE_THEM = AT_TRUNCATIONS | {
-    Cause.NEVER_REPAID,
-    Cause.LAST_REWARD_KEPT,
-    Cause.CONSTANT_FACTOR,
-    Cause.CHANGED_AFTER_MATCHING,
-    Cause.UNKNOWN,
-}
+MISTAKEN = {Cause.NEVER_REPAID, Cause.LAST_REWARD_KEPT, Cause.CONSTANT_FACTOR, Cause.CHANGED_AFTER_MATCHING}
+LIKE_THEM = AT_TRUNCATIONS | MISTAKEN | {Cause.UNKNOWN}
 """Causes for which the two kinds of leak together, before and after a truncation, may be mistaken."""
 LOOKED_AT, ONE_STEP_LOOKED_AT, ROWS_LOOKED_AT, ENVIRONMENTS_LOOKED_AT = 150, 5, 100_000, 8
 """Leaking episodes, those of one step, and rows of each environment, and environments, from which causes are named."""
@@ -61,16 +52,12 @@ class Diagnosis(NamedTuple):
         return cls(cause, f"{cause.explanation} ({numbers})" if numbers else cause.explanation, step)
 
 
-class Excerpt(NamedTuple):
-    """Some valid rows of one environment."""
-
-    environment: Any
-    first: int
-    length: int
+Excerpt = tuple[Any, int, int]
+"""Some valid rows of an environment: its id, the first row and how many."""
 
 
 class ExcerptRows(NamedTuple):
-    """Its columns, in float64."""
+    """The columns of an excerpt, in float64."""
 
     shaped: np.ndarray
     rewards: np.ndarray | None
@@ -96,9 +83,8 @@ def _explained(
     if cause in at_truncations:
         return Diagnosis.of(Cause.UNSETTLED_TRUNCATION), best, evidence.matching
     if cause is Cause.UNKNOWN:
-        e = longer[0]
-        owed = e.shaped[-1] - evidence.missing(e)
-        example = f"for example {owed:.4g} was owed at the last step and {e.shaped[-1]:.4g} was paid"
+        last, missing = evidence.last[0], evidence.missing[0]
+        example = f"for example {last - missing:.4g} was owed at the last step and {last:.4g} was paid"
         return Diagnosis.of(Cause.UNKNOWN, example), 0.0, evidence.matching
     return Diagnosis.of(cause, named.numbers, named.step), best, evidence.matching
 
@@ -164,8 +150,8 @@ def rows_of(log: Log, excerpts: list[Excerpt]) -> list[ExcerptRows]:
     parts: list[list[ExcerptRows]] = [[] for _ in excerpts]
     seen: dict[Any, int] = {}
     by_env: dict[Any, list[int]] = {}
-    for k, excerpt in enumerate(excerpts):
-        by_env.setdefault(excerpt.environment, []).append(k)
+    for k, (environment, _, _) in enumerate(excerpts):
+        by_env.setdefault(environment, []).append(k)
     for batch in batches(log.name, log.read()):
         runs = run_starts(batch.ids)
         for start, stop in zip(runs.tolist(), np.append(runs[1:], len(batch.ids)).tolist(), strict=False):
@@ -175,13 +161,12 @@ def rows_of(log: Log, excerpts: list[Excerpt]) -> list[ExcerptRows]:
                 _, first, length = excerpts[k]
                 a, b = max(first - base, 0), min(first + length - base, stop - start)
                 if a < b:
-                    rows = slice(start + a, start + b)
-                    columns = (batch.shaped, batch.rewards, batch.lent)
+                    columns, rows = (batch.shaped, batch.rewards, batch.lent), slice(start + a, start + b)
                     part = (None if x is None else x[rows].astype(np.float64) for x in columns)
                     parts[k].append(ExcerptRows._make(part))
             seen[env] = base + stop - start
-    columns = ((None if x[0] is None else np.concatenate(x) for x in zip(*pieces, strict=True)) for pieces in parts)
-    return [ExcerptRows._make(several) for several in columns]
+    whole = ((None if x[0] is None else np.concatenate(x) for x in zip(*part, strict=True)) for part in parts)
+    return [*map(ExcerptRows._make, whole)]
 
 
 def _sample(table: EpisodeTable, bad: np.ndarray) -> list[int]:
@@ -197,15 +182,13 @@ def _sample(table: EpisodeTable, bad: np.ndarray) -> list[int]:
 def _span(table: EpisodeTable, k: int) -> Excerpt:
     """Return where the episode lies, with some rows before it and the row after it."""
     first = max(int(table.first[k]) - LEAD, 0)
-    return Excerpt(plain(table.environment[k]), first, int(table.first[k] + table.length[k]) - first + 1)
+    return plain(table.environment[k]), first, int(table.first[k] + table.length[k]) - first + 1
 
 
 def _episode(table: EpisodeTable, k: int, read: ExcerptRows) -> LeakyEpisode:
     lead = min(int(table.first[k]), LEAD)
     rows = slice(lead, lead + int(table.length[k]))
     paid, rewards, lent = read
-    bonus = rewards if lent is None else lent
-    bonus = NONE if bonus is None else bonus
-    after = float(paid[rows.stop]) if len(paid) > rows.stop else None
-    leak = float(table.leak[k])
+    bonus = next((x for x in (lent, rewards) if x is not None), NONE)
+    after, leak = float(paid[rows.stop]) if len(paid) > rows.stop else np.nan, float(table.leak[k])
     return LeakyEpisode(paid[rows], bonus[rows], lent is not None, leak, paid[:lead], bonus[:lead], after)

@@ -5,7 +5,6 @@ A cause that can be undone is judged by how much of each leak is left without it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
@@ -80,51 +79,71 @@ _EXPLANATIONS = {
 
 NONE = np.empty(0)
 """A column that the log does not have."""
+FITTED_EPISODES = 60
+"""Episodes to which a matching is fitted."""
+SIGN = 0.05
+"""The share of a leak that counts as left if a sign, not an amount, speaks for a cause."""
+FEW = 3
+"""Episodes to which a number can be fitted."""
+FITTED = 0.4
+"""What a fitted number costs: a hypothesis without one that explains as much is preferred."""
+FEW_AT_BOUND = 3
+"""Payments that must lie at a bound."""
 
 
-@dataclass(frozen=True)
-class LeakyEpisode:
-    """One finished episode that leaks."""
+class LeakyEpisode(NamedTuple):
+    """One finished episode that leaks.
+
+    `bonus` is F − F̄ if the log has it (`centred`), else F; empty if it has neither. `leak` is Σ γ^t F'_t. Of the rows
+    around the episode: up to 64 before it, none if it is its environment's first, and one after it, NaN if it is last.
+    """
 
     shaped: np.ndarray
-    """(N,) what was paid."""
     bonus: np.ndarray
-    """(N,) F − F̄ if the log has it, else F; empty if it has neither."""
     centred: bool
-    """Whether the bonus is F − F̄."""
     leak: float
-    """Σ γ^t F'_t."""
     paid_before: np.ndarray
-    """Payments of up to 64 rows before the episode, none if it is its environment's first."""
     bonus_before: np.ndarray
-    """The bonus of these rows."""
-    paid_after: float | None
-    """The payment of the row after it."""
+    paid_after: float
 
 
-@dataclass(frozen=True)
+class Hypothesis(NamedTuple):
+    """A cause, and which share of each episode's leak is left without it."""
+
+    cause: Cause
+    left: np.ndarray
+    numbers: str = ""
+    step: int | None = None
+    handicap: float = 0.0
+    """Powers of ten subtracted from its score."""
+
+
 class Evidence:
-    """Leaking episodes of one environment, all longer than one step."""
+    """Leaking episodes of one environment, all longer than one step, and one number of each in an array.
 
-    episodes: list[LeakyEpisode]
-    gamma: float
-    known: MatchingFit | None = None
-    """The matching, if long episodes have shown it already."""
+    `known` is the matching, if long episodes have shown it already.
+    """
 
-    def missing(self, e: LeakyEpisode) -> float:
-        """Return Σ γ^(t−N+1) F'_t: what the last step still had to repay."""
+    def __init__(self, episodes: list[LeakyEpisode], gamma: float, known: MatchingFit | None = None) -> None:
+        self.episodes, self.gamma, self.known = episodes, gamma, known
+        self.leaks = np.array([e.leak for e in episodes])
+        self.lengths = np.array([len(e.shaped) for e in episodes])
+        self.first, self.last = (np.array([e.shaped[k] for e in episodes]) for k in (0, -1))
+        """What the first and the last step are paid."""
+        self.follows = np.array([len(e.paid_before) > 0 for e in episodes])
+        """Whether there is an episode before it."""
         with np.errstate(over="ignore"):
-            return float(e.leak * np.float64(self.gamma) ** (1 - len(e.shaped)))
-
-    @cached_property
-    def relative(self) -> np.ndarray:
-        """|Σ γ^t F'_t| / Σ γ^t |F'_t| of each episode."""
-        return np.array([abs(e.leak) / max(discounted(np.abs(e.shaped), self.gamma), TINY) for e in self.episodes])
-
-    @cached_property
-    def weights(self) -> np.ndarray:
+            self.missing = self.leaks * np.float64(gamma) ** (1 - self.lengths)
+        """Σ γ^(t−N+1) F'_t: what the last step still had to repay."""
+        sizes = np.array([discounted(np.abs(e.shaped), gamma) for e in episodes])
+        self.relative = np.abs(self.leaks) / np.maximum(sizes, TINY)
+        """|Σ γ^t F'_t| / Σ γ^t |F'_t|."""
+        self.weights = np.minimum(self.relative / max(float(np.quantile(self.relative, 0.9)), TINY), 1.0) + 1e-9
         """How much each episode counts: those that leak far less than others may leak by noise alone."""
-        return np.minimum(self.relative / max(float(np.quantile(self.relative, 0.9)), TINY), 1.0) + 1e-9
+
+    def shares(self, left: np.ndarray) -> np.ndarray:
+        """Return amounts that are left, valued at the episode's start, as shares of the leaks."""
+        return np.abs(left) / np.maximum(np.abs(self.leaks), TINY)
 
     @cached_property
     def mean(self) -> float:
@@ -165,27 +184,6 @@ class Evidence:
         return (together - back)[len(before) :]
 
 
-FITTED_EPISODES = 60
-"""Episodes to which a matching is fitted."""
-SIGN = 0.05
-"""The share of a leak that counts as left if a sign, not an amount, speaks for a cause."""
-FEW = 3
-"""Episodes to which a number can be fitted."""
-FITTED = 0.4
-"""What a fitted number costs: a hypothesis without one that explains as much is preferred."""
-
-
-class Hypothesis(NamedTuple):
-    """A cause, and which share of each episode's leak is left without it."""
-
-    cause: Cause
-    left: np.ndarray
-    numbers: str = ""
-    step: int | None = None
-    handicap: float = 0.0
-    """Powers of ten subtracted from its score."""
-
-
 def from_payments(evidence: Evidence) -> list[Hypothesis]:
     """Test the causes that show in the payments alone."""
     tested = [_autoreset_row(evidence), _late_reset(evidence), *_clipped(evidence)]
@@ -196,14 +194,7 @@ def from_payments(evidence: Evidence) -> list[Hypothesis]:
 
 def from_bonus(evidence: Evidence) -> list[Hypothesis]:
     """Test the causes that show beside the bonus F."""
-    tests = (_last_reward_kept, _never_repaid, _unpaid_end, _never_reset, _changed)
-    return [test(evidence) for test in tests]
-
-
-def _shares(evidence: Evidence, left: list[float]) -> np.ndarray:
-    """Return amounts left over, valued at the episode's start, as shares of the leaks."""
-    leaks = np.array([abs(e.leak) for e in evidence.episodes])
-    return np.abs(left) / np.maximum(leaks, TINY)
+    return [test(evidence) for test in (_last_reward_kept, _never_repaid, _unpaid_end, _never_reset, _changed)]
 
 
 def _with_median(shares: np.ndarray) -> np.ndarray:
@@ -220,36 +211,29 @@ def _weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
 
 def _autoreset_row(evidence: Evidence) -> Hypothesis:
     """The first row is the autoreset row of the previous episode, and is paid."""
-    left = [e.leak - float(e.shaped[0]) if len(e.paid_before) else np.inf for e in evidence.episodes]
-    return Hypothesis(Cause.AUTORESET_ROW, _shares(evidence, left), step=0)
+    left = np.where(evidence.follows, evidence.leaks - evidence.first, np.inf)
+    return Hypothesis(Cause.AUTORESET_ROW, evidence.shares(left), step=0)
 
 
 def _late_reset(evidence: Evidence) -> Hypothesis:
     """Every episode ends one row later than the log says."""
-
-    def left(e: LeakyEpisode) -> float:
-        if e.paid_after is None:
-            return np.nan
-        first = float(e.shaped[0]) if len(e.paid_before) else 0.0
-        return e.leak - first + float(np.float64(evidence.gamma) ** len(e.shaped)) * e.paid_after
-
-    shares = _shares(evidence, [left(e) for e in evidence.episodes])
-    return Hypothesis(Cause.LATE_RESET, _with_median(shares), step=0)
+    after = np.array([e.paid_after for e in evidence.episodes])
+    left = evidence.leaks - np.where(evidence.follows, evidence.first, 0.0)
+    left += np.float64(evidence.gamma) ** evidence.lengths * after
+    return Hypothesis(Cause.LATE_RESET, _with_median(evidence.shares(left)), step=0)
 
 
 def _constant_added(evidence: Evidence) -> Hypothesis:
     """One constant, fitted, makes all leaks vanish."""
     weights = np.array([discounted(np.ones(len(e.shaped)), evidence.gamma) for e in evidence.episodes])
-    leaks = np.array([e.leak for e in evidence.episodes])
-    constant = _weighted_median(leaks / weights, evidence.weights)
-    numbers = f"{constant:.4g} at each of them"
-    return Hypothesis(Cause.CONSTANT_ADDED, _shares(evidence, list(leaks - constant * weights)), numbers, 0, FITTED)
+    constant = _weighted_median(evidence.leaks / weights, evidence.weights)
+    left, numbers = evidence.shares(evidence.leaks - constant * weights), f"{constant:.4g} at each of them"
+    return Hypothesis(Cause.CONSTANT_ADDED, left, numbers, 0, FITTED)
 
 
 def _constant_factor(evidence: Evidence) -> Hypothesis:
     """The last payment is one multiple, fitted, of the debt."""
-    last = np.array([e.shaped[-1] for e in evidence.episodes])
-    missing = np.array([evidence.missing(e) for e in evidence.episodes])
+    last, missing = evidence.last, evidence.missing
     owed = last - missing
     indebted = np.abs(owed) > 0
     factor = _weighted_median(last[indebted] / owed[indebted], evidence.weights[indebted]) if indebted.any() else 0.0
@@ -262,30 +246,24 @@ def _constant_factor(evidence: Evidence) -> Hypothesis:
 
 
 def _wrong_gamma(evidence: Evidence) -> Hypothesis:
+    """At another γ, fitted, the episodes cancel."""
     several = [e.shaped for e in evidence.episodes]
     gamma, _ = best_gamma([x for x, w in zip(several, evidence.weights, strict=True) if w > 0.05][:60] or several)
-    before, after = (
-        np.array([abs(discounted(x, g)) / max(discounted(np.abs(x), g), TINY) for x in several])
-        for g in (evidence.gamma, gamma)
-    )
+    after = np.array([abs(discounted(x, gamma)) / max(discounted(np.abs(x), gamma), TINY) for x in several])
     numbers = f"γ = {gamma:.6g}, not {evidence.gamma:.6g}"
-    return Hypothesis(Cause.WRONG_GAMMA, after / np.maximum(before, TINY), numbers, None, FITTED)
-
-
-FEW_AT_BOUND = 3
+    return Hypothesis(Cause.WRONG_GAMMA, after / np.maximum(evidence.relative, TINY), numbers, None, FITTED)
 
 
 def _clipped(evidence: Evidence) -> list[Hypothesis]:
     """Many payments lie at one bound that first rows, where nothing is owed, do not reach."""
     values = np.concatenate([e.shaped for e in evidence.episodes])
-    first = np.array([e.shaped[0] for e in evidence.episodes])
     touched, numbers = np.zeros(len(evidence.episodes), dtype=bool), list[str]()
     for bound in (float(values.min()), float(values.max())):
         if bound == 0:
             continue
         at, exact = _near(values, bound), int((values == bound).sum())
         beyond = int(((values / bound > 0.9) & ~at).sum())
-        natural = _near(first, bound).mean() >= 0.5 * at.mean()
+        natural = _near(evidence.first, bound).mean() >= 0.5 * at.mean()
         piled = exact >= FEW_AT_BOUND or at.sum() >= max(2 * FEW_AT_BOUND, 2 * beyond)
         if piled and not natural and at.mean() < 0.9:
             touched |= np.array([_near(e.shaped, bound).any() for e in evidence.episodes])
@@ -302,14 +280,12 @@ def _near(values: np.ndarray, bound: float) -> np.ndarray:
 
 def _last_reward_kept(evidence: Evidence) -> Hypothesis:
     """What is missing is the last step's own bonus, centred or not."""
-
-    def left(e: LeakyEpisode) -> float:
-        missing, kept = evidence.missing(e), float(e.bonus[-1])
-        # F̄ moves while it is learnt; an episode's first step, where nothing is owed, is paid F − F̄ of its own time.
-        means = (0.0, evidence.mean, float(e.bonus[0] - e.shaped[0]) if not e.centred else 0.0)
-        return min(abs(missing - kept + mean) for mean in means) / max(abs(missing), TINY)
-
-    return Hypothesis(Cause.LAST_REWARD_KEPT, np.array([left(e) for e in evidence.episodes]))
+    kept, uncentred = (np.array([e.bonus[k] for e in evidence.episodes]) for k in (-1, 0))
+    # F̄ moves while it is learnt; an episode's first step, where nothing is owed, is paid F − F̄ of its own time.
+    own = 0.0 if evidence.episodes[0].centred else uncentred - evidence.first
+    off = [np.abs(evidence.missing - kept + mean) for mean in (0.0, evidence.mean, own)]
+    left = np.minimum.reduce(off) / np.maximum(np.abs(evidence.missing), TINY)
+    return Hypothesis(Cause.LAST_REWARD_KEPT, left)
 
 
 def _never_repaid(evidence: Evidence) -> Hypothesis:
@@ -333,7 +309,7 @@ def _unpaid_end(evidence: Evidence) -> Hypothesis:
     fit = evidence.matching
     at_age_one = fit is not None and float(np.abs(fit.repaid[1:]).sum()) < 0.02 * abs(float(fit.repaid[0]))
 
-    def left(e: LeakyEpisode) -> float:
+    def left(e: LeakyEpisode, missing: float) -> float:
         bonus = e.bonus
         wanted = [0.0, float(bonus[-1] - evidence.mean), float(bonus[-1])]
         plain = evidence.predicted(e, across=False)
@@ -344,9 +320,9 @@ def _unpaid_end(evidence: Evidence) -> Hypothesis:
         size = float(np.abs(bonus).mean())
         start = abs(float(e.shaped[0] - bonus[0]) + evidence.mean)
         # Beside a large debt every small payment would seem to fit, so the bonus is the measure.
-        return max(off / max(min(abs(evidence.missing(e)), size), TINY), 0.1 * start / max(size, TINY))
+        return max(off / max(min(abs(missing), size), TINY), 0.1 * start / max(size, TINY))
 
-    return Hypothesis(Cause.UNPAID_END, np.array([left(e) for e in evidence.episodes]))
+    return Hypothesis(Cause.UNPAID_END, np.array([*map(left, evidence.episodes, evidence.missing)]))
 
 
 def _never_reset(evidence: Evidence) -> Hypothesis:
@@ -369,11 +345,10 @@ def _changed(evidence: Evidence) -> Hypothesis:
 
     Estimated from the differences between neighbouring episodes, because F̄ moves while it is learnt.
     """
-    first = np.array([[e.shaped[0], e.bonus[0]] for e in evidence.episodes])
-    moved = np.diff(first, axis=0)
-    squares = float(moved[:, 1] @ moved[:, 1])
-    slope = float(moved[:, 0] @ moved[:, 1]) / squares if len(moved) > 1 and squares > 1e-18 else 1.0
-    rest = moved[:, 0] - slope * moved[:, 1]
+    paid, bonus = np.diff(evidence.first), np.diff([e.bonus[0] for e in evidence.episodes])
+    squares = float(bonus @ bonus)
+    slope = float(paid @ bonus) / squares if len(paid) > 1 and squares > 1e-18 else 1.0
+    rest = paid - slope * bonus
     unsure = float(rest @ rest / max(len(rest), 1)) ** 0.5 / max(squares, TINY) ** 0.5
     sign = abs(slope - 1) > max(0.02, 3 * unsure) and abs(slope) > 1e-3
     numbers = f"first steps are paid {slope:.3g} times their bonus"

@@ -17,12 +17,11 @@ MOST_DECIMALS = 6
 
 
 class Resolution(NamedTuple):
-    """The rounding error of one logged payment: relative · |F'| + absolute."""
+    """The rounding error of one logged payment, relative · |F'| + absolute, and the decimals of a rounded log."""
 
     relative: float
     absolute: float = 0.0
     decimals: int | None = None
-    """How many decimals a log was rounded to, if it was."""
 
 
 def resolution_of(values: np.ndarray) -> Resolution:
@@ -50,11 +49,9 @@ def _decimals(sample: np.ndarray) -> int | None:
     """Return the 1 to 6 decimals that all values share, None if there are more, or too few distinct values to tell."""
     if len(sample) < 50 or len(np.unique(sample)) < 20:
         return None
-    for decimals in range(MOST_DECIMALS + 1):
-        scaled = sample * 10.0**decimals
-        if np.abs(scaled - np.rint(scaled)).max() <= 1e-6:
-            return decimals or None
-    return None
+    scaled = [sample * 10.0**decimals for decimals in range(MOST_DECIMALS + 1)]
+    whole = [np.abs(x - np.rint(x)).max() <= 1e-6 for x in scaled]
+    return whole.index(True) or None if True in whole else None
 
 
 def _is_float32(sample: np.ndarray) -> bool:
@@ -74,10 +71,8 @@ def estimate_gamma(head: Batch) -> float:
     """Return the γ at which the first episodes sum to zero; raise if there is none, or no F to go by."""
     if head.rewards is None and head.lent is None:
         raise ValueError("gamma is not given and cannot be estimated without F; pass gamma, or the rewards column")
-    last = np.flatnonzero(head.ends)[:400] + 1
-    first = np.concatenate(([0], last[:-1]))
-    paid, ids = head.shaped, head.ids
-    episodes = [paid[a:b].astype(np.float64) for a, b in zip(first, last, strict=True) if ids[a] == ids[b - 1]][:100]
+    bounds, ids = [0, *(np.flatnonzero(head.ends)[:400] + 1).tolist()], head.ids
+    episodes = [head.shaped[a:b].astype(np.float64) for a, b in pairwise(bounds) if ids[a] == ids[b - 1]][:100]
     several = [x for x in episodes if len(x) > 1 and np.any(x != 0)]
     gamma, residual = best_gamma(several) if several else (0.0, np.inf)
     if residual >= EXACT:
@@ -89,9 +84,7 @@ def best_gamma(episodes: list[np.ndarray]) -> tuple[float, float]:
     """Return the γ in [0.3, 1] with the smallest median |Σ γ^t x_t| / Σ γ^t |x_t|, and that median."""
     short = [x for x in episodes if len(x) <= LONGEST] or [min(episodes, key=len)]
     ages = np.arange(max(map(len, short)), dtype=np.float64)
-    table = np.zeros((len(short), len(ages)))
-    for row, x in zip(table, short, strict=True):
-        row[: len(x)] = x
+    table = np.array([np.pad(x, (0, len(ages) - len(x))) for x in short])
     sizes = np.abs(table)
 
     def residual(gamma: float) -> float:
@@ -165,13 +158,14 @@ FIT, NEAR, COARSE = 0.02, 1e-3, 0.1
 
 
 class Span(NamedTuple):
-    """Consecutive rows of one environment. The last one may settle a debt, so it is not fitted."""
+    """Consecutive rows of one environment. The last one may settle a debt, so it is not fitted.
+
+    `bonus` is F − F̄ if the log has it, else F; `before` holds the bonuses before the first row, None if unknown.
+    """
 
     paid: np.ndarray
     bonus: np.ndarray
-    """F − F̄ if the log has it, else F."""
     before: np.ndarray | None = None
-    """The bonuses before the first row, None if unknown."""
 
 
 class MatchingFit(NamedTuple):
@@ -189,26 +183,29 @@ def bonus_size(spans: list[Span]) -> float:
 
 def one_delay(spans: list[Span], gamma: float) -> MatchingFit | None:
     """Return the best fit of a repayment at one age (`match_after`); F̄ is what is left over."""
-    best, longest = None, max(len(span.paid) for span in spans)
+    best, longest = (np.inf, 0, 0.0), max(len(span.paid) for span in spans)
     exact = 1e-6 * bonus_size(spans)
     for D in range(1, min(TAIL // 2, longest // 2 if len(spans) == 1 else longest - 1)):
         weight = gamma**-D
         parts = [(F - paid)[D:-1] - weight * F[: -1 - D] for paid, F, _ in spans if len(paid) - 1 > D]
-        over = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        if len(over) < 8:
+        constant, error = _left_over(parts)
+        best = min(best, (error, D, constant))
+        if error <= exact or error == np.inf:
             break
-        constant = float(np.median(over))
-        error = float(np.abs(over - constant).mean())
-        if best is None or error < best[0]:
-            best = error, D, constant
-        if error <= exact:
-            break
-    if best is None:
-        return None
     error, delay, constant = best
-    repaid = np.zeros(delay)
-    repaid[-1] = gamma**-delay
+    if error == np.inf:
+        return None
+    repaid = np.append(np.zeros(delay - 1), gamma**-delay)
     return MatchingFit(repaid, _mean(constant, repaid), error)
+
+
+def _left_over(parts: list[np.ndarray]) -> tuple[float, float]:
+    """Return the constant that the repayments leave over and its mean error, infinite if there are too few rows."""
+    over = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
+    if len(over) < 8:
+        return 0.0, np.inf
+    constant = float(np.median(over))
+    return constant, float(np.abs(over - constant).mean())
 
 
 def by_ages(spans: list[Span], gamma: float, centred: bool = False) -> MatchingFit | None:
@@ -243,18 +240,15 @@ def _mean(constant: float, repaid: np.ndarray) -> float:
     return constant / rest if abs(rest) > 1e-6 * LAGS else 0.0
 
 
-def measured(fit: MatchingFit, spans: list[Span]) -> MatchingFit | None:
-    """Return the same repayments with F̄ and the error of other rows, None if these are too few."""
+def measured(fit: MatchingFit, spans: list[Span]) -> MatchingFit:
+    """Return the same repayments with F̄ and the error of other rows, an infinite one if these are too few."""
     K = len(fit.repaid)
     shares, parts = np.concatenate(([0.0], fit.repaid)), list[np.ndarray]()
     for paid, bonus, _ in spans:
         if len(paid) > K + 1:
             parts.append((bonus - paid - np.convolve(bonus, shares)[: len(paid)])[K:-1][-LATEST:])
-    over = np.concatenate(parts) if parts else np.empty(0)
-    if len(over) < 8:
-        return None
-    constant = float(np.median(over))
-    return MatchingFit(fit.repaid, _mean(constant, fit.repaid), float(np.abs(over - constant).mean()))
+    constant, error = _left_over(parts)
+    return MatchingFit(fit.repaid, _mean(constant, fit.repaid), error)
 
 
 def settles(span: Span, gamma: float, known: MatchingFit | None) -> tuple[bool | None, MatchingFit | None]:
@@ -280,11 +274,8 @@ def settles(span: Span, gamma: float, known: MatchingFit | None) -> tuple[bool |
 def fitted(spans: list[Span], gamma: float, known: MatchingFit | None) -> MatchingFit | None:
     """Return the first that fits the rows: the known matching, one delay, shares of many ages; None if none does."""
     limit = FIT * bonus_size(spans)
-    for fit in _candidates(spans, gamma, known):
-        here = None if fit is None else measured(fit, spans)
-        if here is not None and here.error <= limit:
-            return here
-    return None
+    tried = (measured(fit, spans) for fit in _candidates(spans, gamma, known) if fit is not None)
+    return next((fit for fit in tried if fit.error <= limit), None)
 
 
 def _candidates(spans: list[Span], gamma: float, known: MatchingFit | None) -> Iterator[MatchingFit | None]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from payback.auditing.audit import Audit
-from payback.auditing.diagnose import Excerpt, ExcerptRows, rows_of
+from payback.auditing.diagnose import ExcerptRows, rows_of
 from payback.auditing.rows import Log, printable
 from payback.core.arrays import plain
 
@@ -81,12 +81,12 @@ def _episode(audit: Audit, log: Log) -> str:
     worst = max((leak for leak in audit.leaks if leak.episode >= 0), key=lambda leak: leak.length > 3, default=None)
     lengths = audit.episodes.length
     if worst is not None:
-        where = Excerpt(worst.environment, worst.first, worst.length)
+        where = (worst.environment, worst.first, worst.length)
         title = f"Environment {printable(worst.environment)}, episode {worst.episode}: leaks {worst.amount:.4g}"
     elif len(lengths):
         k = int(np.argsort(lengths, kind="stable")[len(lengths) // 2])
-        where = Excerpt(plain(audit.episodes.environment[k]), int(audit.episodes.first[k]), int(lengths[k]))
-        title = f"Environment {printable(where.environment)}, an episode of middle length"
+        where = (plain(audit.episodes.environment[k]), int(audit.episodes.first[k]), int(lengths[k]))
+        title = f"Environment {printable(where[0])}, an episode of middle length"
     else:
         return ""
     (rows,) = rows_of(log, [where])

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,35 +20,33 @@ SHOWN = 24
 """Characters of an id that are printed."""
 
 
-@dataclass(frozen=True)
-class Log:
-    """A log that can be read more than once: the one form in which arrays, files and folders are audited."""
+class Log(NamedTuple):
+    """A log that can be read more than once: the one form in which arrays, files and folders are audited.
+
+    `name` is what errors call it; `read` yields the number of the first row and the columns, batch by batch.
+    """
 
     name: str
-    """What errors call it."""
     read: Callable[[], Iterator[tuple[int, Table]]]
-    """Yields the number of the first row and the columns, batch by batch."""
 
 
-@dataclass
-class Batch:
-    """Some valid rows of a log, grouped by environment."""
+class Batch(NamedTuple):
+    """Some valid rows of a log, grouped by environment.
+
+    `rewards` is F, `lent` is F − F̄. `invalid_rows_paid`, `row` (the first one) and `order` (where each row was, counted
+    from `row`; None if they are as they came) are numbers of the log's rows.
+    """
 
     ids: np.ndarray
     shaped: np.ndarray
     ends: np.ndarray
     rewards: np.ndarray | None
-    """The bonus before shaping, F."""
     lent: np.ndarray | None
-    """What was lent of it, G = F − F̄."""
     truncated: np.ndarray | None
     gamma: float | None
     invalid_rows_paid: np.ndarray
-    """Numbers, in the log, of invalid rows that were paid."""
     row: int
-    """Number, in the log, of the first row."""
     order: np.ndarray | None
-    """Position of each row in the log, counted from `row`; None if they are as they came."""
 
     @property
     def bonus(self) -> np.ndarray | None:
@@ -66,14 +63,10 @@ def open_batches(log: Log) -> tuple[Batch, Iterator[Batch]]:
 
     The first batch has the same rows however the log is cut, so that what is inferred from them does not depend on it.
     """
-    tables = log.read()
-    first: list[tuple[int, Table]] = []
-    count = 0
-    for row, table in tables:
-        first.append((row, table))
-        count += len(table["shaped"])
-        if count >= HEAD:
-            break
+    tables, first, count = log.read(), list[tuple[int, Table]](), 0
+    while count < HEAD and (batch := next(tables, None)):
+        first.append(batch)
+        count += len(batch[1]["shaped"])
     if not count:
         raise ValueError(f"{log.name}: the log is empty, there is nothing to audit")
     head = {name: np.concatenate([table[name][:HEAD] for _, table in first])[:HEAD] for name in first[0][1]}
@@ -85,9 +78,7 @@ def batches(name: str, tables: Iterable[tuple[int, Table]]) -> Iterator[Batch]:
     last_step: dict[Any, float] = {}
     gamma: float | None = None
     for row, table in tables:
-        count = len(table["shaped"])
-        ids = table.get("environment")
-        ids = np.zeros(count, dtype=np.int8) if ids is None else ids
+        ids = table.get("environment", np.zeros(len(table["shaped"]), dtype=np.int8))
         flags = {flag: _flags(name, row, flag, table[flag]) for flag in FLAGS if flag in table}
         if "done" not in flags:
             flags["done"] = flags["terminated"] | flags["truncated"]
@@ -96,18 +87,9 @@ def batches(name: str, tables: Iterable[tuple[int, Table]]) -> Iterator[Batch]:
         picked = {**table, **flags, "environment": ids}
         if order is not None:
             picked = {column: values[order] for column, values in picked.items()}
-        batch = Batch(
-            picked["environment"],
-            picked["shaped"],
-            picked["done"],
-            picked.get("reward"),
-            picked.get("lent"),
-            picked.get("truncated"),
-            gamma,
-            row + paid_invalid,
-            row,
-            order,
-        )
+        ids, shaped, ends = (picked[column] for column in ("environment", "shaped", "done"))
+        rewards, lent, truncated = (picked.get(column) for column in ("reward", "lent", "truncated"))
+        batch = Batch(ids, shaped, ends, rewards, lent, truncated, gamma, row + paid_invalid, row, order)
         for column in ("environment", "reward", "lent", "step"):
             _refuse_not_finite(name, batch, column, picked.get(column))
         if "step" in picked:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise, starmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,22 +44,22 @@ VISIBLE = 0.25
 
 
 class _Open(NamedTuple):
-    """How far the scan has come in one environment."""
+    """How far the scan has come in one environment: the rows seen, and of its open episode, if it has one, the sums.
+
+    debts       Σ_t |Σ_{n≤t} γ^n F'_n|                              the debts that a matching has held
+    squares     Σ_t (γ^t F'_t)² + (Σ_{n≤t} γ^n F'_n)²               the payments, and the debts, rounded at every step
+    recent      Σ_t γ^(now−t) |F'_t|                                the payments, the latest counting most
+    tail        the last payments and bonuses, if the log has the bonus
+    """
 
     rows: int = 0
-    """Rows seen."""
     age: int = 0
-    """Steps of the episode that is open, 0 if none is."""
     leak: float = 0.0
     size: float = 0.0
     debts: float = 0.0
-    """Σ_t |Σ_{n≤t} γ^n F'_n|: the debts that a matching has held."""
     squares: float = 0.0
-    """Σ_t (γ^t F'_t)² + (Σ_{n≤t} γ^n F'_n)²: the payments, and the debts that a matching rounds at every step."""
     recent: float = 0.0
-    """Σ_t γ^(now−t) |F'_t|: the payments, the latest counting most."""
     tail: Span | None = None
-    """The last payments and bonuses, if the log has the bonus."""
 
 
 class Scan:
@@ -71,20 +72,16 @@ class Scan:
     """
 
     def __init__(self, gamma: float, tolerance: float, resolution: Resolution, carry: bool = False) -> None:
-        self.gamma = gamma
-        self.tolerance = max(tolerance, 8 * resolution.relative)
-        self.resolution = resolution
-        self.carry = carry
-        """Whether truncated episodes leave their debt to the learner's bootstrapped value; they are not judged."""
-        self.carried = 0
-        self.rows = 0
+        self.gamma, self.resolution = gamma, resolution
+        self.tolerance, self.looser = max(tolerance, 8 * resolution.relative), max(1.0, tolerance / 1e-5)
+        self.carry, self.carried = carry, 0
+        """Truncated episodes that leave their debt to the learner's bootstrapped value are counted, not judged."""
+        self.rows, self.invalid_rows_paid, self.first_invalid = 0, 0, -1
         self.open: dict[Any, _Open] = {}
         """environment → where it stands."""
         self.finished: list[EpisodeTable] = []
-        self.invalid_rows_paid, self.first_invalid = 0, -1
         self.fit: MatchingFit | None = None
         self.tries = 0
-        self.looser = max(1.0, tolerance / 1e-5)
         self.long = _long(gamma, self.tolerance)
         self.reach = _reach(gamma)
         self.powers = np.empty(0)
@@ -111,11 +108,9 @@ class Scan:
         segments = EpisodeTable(batch.ids[starts], starts.copy(), length, leak, size, verdict, truncated)
         bounds = np.append(np.searchsorted(starts, runs), len(starts)).tolist()
         closed = batch.ends[np.append(runs[1:], n) - 1].tolist()
+        keys, several = map(plain, batch.ids[runs]), starmap(range, pairwise(bounds))
         finished = np.concatenate(
-            [
-                self._feed_run(batch, segments, starts, key, range(bounds[k], bounds[k + 1]), closed[k])
-                for k, key in enumerate(map(plain, batch.ids[runs]))
-            ]
+            [self._feed_run(batch, segments, starts, *run) for run in zip(keys, several, closed, strict=True)]
         )
         episodes = EpisodeTable(*(x[finished] for x in segments))
         if self.carry:
@@ -135,9 +130,8 @@ class Scan:
             start = int(starts[s])
             rows, before = slice(start, start + int(segments.length[s])), was if s == these[0] else _Open()
             whole = before.age == 0 and (s < last or closed)
-            if whole and self._shows_its_end(
-                self._latest(batch.shaped[rows]), float(segments.size[s]), rows.stop - start
-            ):
+            latest = self._latest(batch.shaped[rows]) if whole else 0.0
+            if whole and self._shows_its_end(latest, float(segments.size[s]), rows.stop - start):
                 continue
             now = self._extended(before, batch, rows, segments.leak[s], segments.size[s])
             segments.first[s] -= before.age
@@ -150,12 +144,8 @@ class Scan:
 
     def _looked_at(self, was: _Open, these: range, closed: bool, length: np.ndarray) -> list[int]:
         """Return the segments that need more than their sums: long ones, and those that reach into other batches."""
-        picked = (these.start + np.flatnonzero(length[these.start : these.stop] > self.long)).tolist()
-        if was.age and these[0] not in picked:
-            picked.insert(0, these[0])
-        if not closed and these[-1] not in picked:
-            picked.append(these[-1])
-        return picked
+        long = (these.start + np.flatnonzero(length[these.start : these.stop] > self.long)).tolist()
+        return sorted({*long, *(these[:1] if was.age else ()), *(() if closed else these[-1:])})
 
     def _allowed(self, size: Any, length: Any) -> Any:
         """Return how large |leak| may be as seen from the start: the tolerance, and the decimals of a rounded log."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from payback.auditing.hypotheses import SIGN, Cause, Evidence, Hypothesis, LeakyEpisode
+from payback.auditing.hypotheses import SIGN, TINY, Cause, Evidence, Hypothesis, LeakyEpisode
 
 DECLINED = 5
 """Age at which most of a loan is repaid that is repaid in many shares."""
@@ -12,9 +12,7 @@ DECLINED = 5
 
 def without_bonus(evidence: Evidence) -> list[Hypothesis]:
     """Distinguish causes without F: by what is missing at the last step, and how first rows differ from later ones."""
-    episodes = evidence.episodes
-    first, last = (np.array([e.shaped[k] for e in episodes]) for k in (0, -1))
-    missing = np.array([evidence.missing(e) for e in episodes])
+    episodes, first, last, missing = evidence.episodes, evidence.first, evidence.last, evidence.missing
     values = np.concatenate([e.shaped for e in episodes])
     inner = np.concatenate([e.shaped[1:-1] for e in episodes])
     kept = 0.6 < np.median(np.abs(missing)) / (np.median(np.abs(first)) or np.inf) < 1.5
@@ -99,7 +97,7 @@ def _like_later_rows(first: np.ndarray, episodes: list[LeakyEpisode], lag: int) 
     rows = np.concatenate([e.shaped[lag:-1] for e in episodes])
     if len(rows) < 50:
         return False
-    spread = float(rows.std()) or 1e-300
+    spread = float(rows.std()) or TINY
     return abs(first.mean() - rows.mean()) < 0.3 * spread and first.std() > 0.85 * spread
 
 
