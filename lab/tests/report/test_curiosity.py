@@ -5,7 +5,7 @@ import pytest
 
 from payback_lab.experiments.curiosity.comparison import compare, predictions, share, steps_until
 from payback_lab.experiments.curiosity.experiment import BONUSES, PAIRED, SCHEMES
-from payback_lab.report.curiosity import others_table, others_together, rnd_comparisons, rnd_table, seed_rows
+from payback_lab.report.curiosity import curiosity_rows, others_table, others_together, rnd_comparisons, rnd_table
 
 
 def runs(scheme: str, steps: list[float | None], lengths: list[float] | None = None) -> list[dict]:
@@ -65,7 +65,7 @@ def test_predictions_are_held_against_the_runs() -> None:
 
 @pytest.mark.parametrize("measure", ["steps", "length"])
 def test_the_figure_shows_every_seed(measure: str) -> None:
-    rows = seed_rows({"im": runs("im", [None, 1000.0, 2000.0])}, measure)
+    rows = curiosity_rows({"im": runs("im", [None, 1000.0, 2000.0])}, measure)
     assert [row["mark"] for row in rows] == ["not solved", "solved", "solved"]
     assert all(row["low"] <= row["mean"] <= row["high"] for row in rows)
     np.testing.assert_allclose(

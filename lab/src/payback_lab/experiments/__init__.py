@@ -18,6 +18,7 @@ MODULES = {
     "safe-range": "payback_lab.experiments.studies.safe_range",
     "depth": "payback_lab.experiments.studies.depth",
     "learned": "payback_lab.experiments.studies.learned",
+    "hosts": "payback_lab.experiments.hosts.experiment",
 }
 
 

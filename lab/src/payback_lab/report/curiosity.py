@@ -19,7 +19,8 @@ from payback_lab.experiments.curiosity.comparison import (
 )
 from payback_lab.experiments.curiosity.experiment import BONUSES, FEW, PAIRED, SCHEMES
 from payback_lab.report.charts.arena import name_of
-from payback_lab.report.charts.style import WORDS, Layered, figure_of, scheme_colour
+from payback_lab.report.charts.seeds import seed_rows, seeds_panel
+from payback_lab.report.charts.style import WORDS, Layered, figure_of
 from payback_lab.report.markdown import rows
 from payback_lab.report.summary import Summary
 from payback_lab.statistics import Estimate, mean_estimate
@@ -36,7 +37,6 @@ NAMES = {
     "grm-10": "GRM (repaid bonus), D = 10",
     "grm-30": "GRM (repaid bonus), D = 30",
 }
-WIDTH, HEIGHT = 300, 230
 
 
 def cells_of(summary: Summary) -> Cells:
@@ -113,35 +113,15 @@ def curiosity_figure(summary: Summary) -> dict[str, Any]:
     return figure_of(alt.hconcat(steps, final, spacing=30).properties(title=heading))
 
 
-def seed_rows(own: Mapping[str, Runs], measure: str) -> list[dict[str, Any]]:
-    """Return one row per seed, with its scheme's mean and interval."""
+def _panel(own: Mapping[str, Runs], measure: str, label: str, *, labelled: bool) -> Layered:
+    rows = curiosity_rows(own, measure)
+    return seeds_panel(rows, list(own), [NAMES[scheme] for scheme in own], label, labelled=labelled)
+
+
+def curiosity_rows(own: Mapping[str, Runs], measure: str) -> list[dict[str, Any]]:
+    """Return one row per seed of every scheme: the steps until it solves the task, or its final length."""
     found = []
     for scheme, runs in own.items():
         values = steps_until(runs) if measure == "steps" else lengths(runs)
-        over = mean_estimate(values)
-        shared = {"scheme": scheme, "name": NAMES[scheme], "mean": over.value, "low": over.low, "high": over.high}
-        marks = ("solved" if done else "not solved" for done in solved(runs).tolist())
-        found += [shared | {"value": v, "mark": mark} for v, mark in zip(values.tolist(), marks, strict=True)]
+        found += seed_rows(scheme, NAMES[scheme], values, solved(runs))
     return found
-
-
-def _panel(own: Mapping[str, Runs], measure: str, label: str, *, labelled: bool) -> Layered:
-    rows = alt.Chart(alt.Data(values=seed_rows(own, measure)))
-    ink = scheme_colour(list(own))
-    # Room for the longest name in whatever font the reader's browser has.
-    room = 170 if labelled else 0
-    shown = alt.Axis(labels=labelled, labelLimit=220, minExtent=room, ticks=False, domain=False, grid=True)
-    y = alt.Y("name:N", title=None, sort=[NAMES[scheme] for scheme in own], axis=shown)
-    x = alt.X(
-        "value:Q",
-        title=label,
-        axis=alt.Axis(format="~s", tickCount=4),
-        scale=alt.Scale(zero=True, nice=False, padding=14),
-    )
-    shape = alt.Shape(
-        "mark:N", scale=alt.Scale(domain=["solved", "not solved"], range=["circle", "cross"]), legend=None
-    )
-    seeds = rows.mark_point(size=60, opacity=0.5, yOffset=9).encode(x=x, y=y, color=ink, shape=shape)
-    spans = rows.mark_rule(strokeWidth=2.5).encode(x=alt.X("low:Q"), x2="high:Q", y=y, color=ink)
-    means = rows.mark_point(filled=True, size=110, opacity=1).encode(x=alt.X("mean:Q"), y=y, color=ink)
-    return alt.layer(seeds, spans, means).properties(width=WIDTH, height=HEIGHT)

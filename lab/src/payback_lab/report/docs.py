@@ -18,6 +18,7 @@ from payback_lab.experiments.arena.results import StudyResults
 from payback_lab.experiments.cliff.claims import FASTEST
 from payback_lab.experiments.doorkey.claims import QUESTION
 from payback_lab.experiments.doorkey.config import ABLATIONS
+from payback_lab.experiments.hosts.verdicts import HostRuns
 from payback_lab.experiments.studies.arena_verdicts import of_arena
 from payback_lab.methods import SCHEMES
 from payback_lab.prior_work import summary as prior_work
@@ -27,6 +28,7 @@ from payback_lab.report import (
     curiosity,
     doorkey_tables,
     headline,
+    hosts,
     reach,
     store,
     studies,
@@ -78,6 +80,11 @@ class Committed:
     def curiosity(self) -> curiosity.Cells:
         """Return the runs of curiosity by bonus and scheme."""
         return curiosity.cells_of(self.summaries["curiosity"])
+
+    @cached_property
+    def hosts(self) -> HostRuns:
+        """Return the runs in Stable-Baselines3."""
+        return hosts.runs_in(self.folder)
 
     def claims(self, *names: str) -> list[DecidedClaim]:
         """Return the claims about some experiments."""
@@ -134,6 +141,10 @@ def _of_ablation(name: str) -> Table:
     return lambda of: doorkey_tables.table_of_ablation(of.folder, name)
 
 
+def _of_hosts(make: Callable[[HostRuns], str]) -> Table:
+    return lambda of: make(of.hosts)
+
+
 TASKS = ("DoorKey-11x11", "MultiRoom-N4-S5-NoisyTV", "DoorKey-13x13", "KeyCorridorS3R3")
 PAGES: Mapping[str, Mapping[str, Table]] = {
     "README.md": {"headline": lambda of: headline.table(of.arena)},
@@ -172,6 +183,7 @@ PAGES: Mapping[str, Mapping[str, Table]] = {
         "predictions of curiosity": lambda of: curiosity.predictions_table(of.curiosity),
         "notes on curiosity": _notes("curiosity"),
     },
+    "docs/results/hosts.md": {mark: _of_hosts(make) for mark, make in hosts.MARKS.items()},
     "docs/results/doorkey.md": {"tables of doorkey": lambda of: doorkey_tables.table_of_paper(of.folder)},
     "docs/results/prior-work.md": {"table of prior work": prior_work_table},
     "docs/understand/compare.md": {"table of the arena": lambda of: arena_tables.overall_table(of.arena)},
@@ -228,4 +240,6 @@ def figures(committed: Committed) -> dict[str, str]:
     }
     drawn = {name: as_svg(spec) for name, spec in own.items()} | arena_tables.figures(committed.arena)
     drawn |= studies.figures(committed.folder)
+    in_sb3 = hosts.hosts_figure(committed.hosts)
+    drawn |= {} if in_sb3 is None else {"hosts": as_svg(in_sb3)}
     return {name: charts.svg(name) for name in FIGURES} | drawn | {"agents": reach.moving(of["reach"])}

@@ -18,11 +18,12 @@ class Request:
     """
 
     experiment: Annotated[Positional[str], arg(metavar="EXPERIMENT")]
-    """What to run: cliff, long-cliff, doorkey, reach, delay, center, center-cliff, curiosity or arena (`payback-lab
-    list`)."""
+    """What to run: cliff, long-cliff, doorkey, reach, delay, center, center-cliff, curiosity, arena, safe-range, depth,
+    learned or hosts (`payback-lab list`)."""
     schemes: Annotated[tuple[str, ...], arg(metavar="SCHEME ...", help_behavior_hint="(default: all eight)")] = ()
     """Which reward schemes: none im pbim pbim-raw grm-1 grm-1-raw grm-10 grm-10-raw; beyond the paper also grm-D
-    for any delay D, even-W, geometric-R and when; arena: also pies phased adops adopes eipo hepo."""
+    for any delay D, even-W, geometric-R and when; arena and studies: also pies phased adops adopes eipo hepo,
+    grm-adv-D-L and two-critics-L (λ_I = L); hosts: grm-adv-D-L-lone and raw-adv-0.95."""
     seeds: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: cliffs 10, others 3 or more)")] = None
     """How many seeds, counted from --first-seed."""
     first_seed: Annotated[int, arg(metavar="K")] = 0
@@ -30,7 +31,8 @@ class Request:
     settings: Annotated[tuple[str, ...], arg(metavar="SETTING ...", help_behavior_hint="(default: all)")] = ()
     """Which points of the experiment's sweep, if it has one; doorkey: a0.005-g0.99 a0.02-g0.995 a0.025-g0.995, or
     others of this form; reach, delay and center: size, α, γ and λ like s11-a0.02-g0.995-l0.95; curiosity: a bonus;
-    arena: task, α and γ like DoorKey-11x11_a0.02_g0.995, then _t400 for a time limit, _rnd, _z0.2-0.5 for ζ."""
+    arena and studies: task, α and γ like DoorKey-11x11_a0.02_g0.995, then _t400 for a time limit, _views or another
+    bonus, _z0.2-0.5 for ζ; hosts: task, α and bonus like DoorKey-8x8_a0.02_episodic-count, then _unnormalised."""
     steps: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: as in the paper)")] = None
     """Length of training (cliffs: episodes; doorkey: steps); a small number gives a quick first picture."""
     ablation: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: none)")] = None

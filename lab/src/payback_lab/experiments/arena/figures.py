@@ -31,7 +31,7 @@ def single_figures(columns: Mapping[str, np.ndarray]) -> dict[str, float | int |
         "trained_steps": int(steps[-1]),
         "solved_step": first_step(steps, stays(solves)),
         "first_solved_step": first_step(steps, solves),
-        "mean_training_solved": _mean_share(episodes, solved),
+        "mean_training_solved": mean_share(episodes, solved),
         "final_training_solved": round(int(solved[last].sum()) / ended, 6) if ended else None,
         "final_training_length": round(float(lengths.sum()) / ended, 3) if ended else None,
         "final_multiplier": None if np.isnan(multiplier) else round(multiplier, 6),
@@ -55,6 +55,11 @@ def recent_share(episodes: np.ndarray, solved: np.ndarray, window: int = WINDOW)
     return np.where(ended[now] >= window, share, np.nan)
 
 
-def _mean_share(episodes: np.ndarray, solved: np.ndarray) -> float | None:
+def mean_share(episodes: np.ndarray, solved: np.ndarray) -> float | None:
+    """Return the mean share solved over the updates in which an episode ended; None if none did.
+
+    >>> mean_share(np.array([0, 2, 4]), np.array([0, 2, 1]))
+    0.625
+    """
     there = episodes > 0
     return round(float((solved[there] / episodes[there]).mean()), 6) if there.any() else None

@@ -3,7 +3,8 @@
 What a user of the library would write first: three lines, the library's defaults, 300,000 steps.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,15 +34,13 @@ MANY, FEW = 8, 3
 
 
 @dataclass(frozen=True)
-class CuriosityConfig:
-    """Hold every choice of a run but its scheme and seed."""
+class SB3PPO:
+    """Hold the numbers of Stable-Baselines3's PPO, and what it is trained with."""
 
     bonus: str = "rnd"
     """Which bonus, with the library's defaults."""
-    size: int = 6
-    """Side of the DoorKey grid, outer walls included; its limit is 10·size² steps."""
     total_steps: int = 300_032
-    """Steps of all environments together: the first whole number of rollouts beyond 300,000."""
+    """Steps of all environments together: a whole number of rollouts."""
     environments: int = 8
     """Environments side by side (RL Zoo's entry for MiniGrid DoorKey)."""
     rollout: int = 128
@@ -67,6 +66,14 @@ class CuriosityConfig:
         return self.environments * self.rollout
 
 
+@dataclass(frozen=True)
+class CuriosityConfig(SB3PPO):
+    """Hold every choice of a run but its scheme and seed."""
+
+    size: int = 6
+    """Side of the DoorKey grid, outer walls included; its limit is 10·size² steps."""
+
+
 def refuse_unknown_bonus(setting: str) -> None:
     """Refuse the name of a bonus that is not there.
 
@@ -74,6 +81,17 @@ def refuse_unknown_bonus(setting: str) -> None:
     """
     if setting not in BONUSES:
         raise UserError(f'There is no setting "{setting}": it names a bonus, one of {", ".join(BONUSES)}.')
+
+
+@contextmanager
+def needing_sb3(experiment: str) -> Iterator[None]:
+    """Turn an import that fails into one sentence that names the package."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"{experiment} needs {error.name}, which is not installed: pip install 'payback-lab[sb3]'."
+        ) from error
 
 
 NOTES = (
@@ -132,12 +150,8 @@ class CuriosityExperiment(Experiment):
         self, batch: tuple[Run, ...], progress: Callable[[float], None], out: Path | None = None
     ) -> dict[str, Result]:
         """Train one run; two minutes are not worth a checkpoint."""
-        try:
+        with needing_sb3(self.name):
             from payback_lab.experiments.curiosity.training import train
-        except ModuleNotFoundError as error:
-            raise UserError(
-                f"curiosity needs {error.name}, which is not installed: pip install 'payback-lab[sb3]'."
-            ) from error
         (run,) = batch
         return {run.id: train(run, progress)}
 

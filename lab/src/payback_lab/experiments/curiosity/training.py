@@ -23,7 +23,7 @@ from payback.bonuses import Count, EpisodicCount, Recency, SimHash
 from payback.bonuses.torch import E3B, ICM, RIDE, RND, Disagreement, NovelD
 from payback.integrations.sb3 import CheckShaping, ShapeVectorReward
 from payback_lab.experiments.curiosity.comparison import WINDOW, single_figures
-from payback_lab.experiments.curiosity.experiment import CuriosityConfig
+from payback_lab.experiments.curiosity.experiment import SB3PPO, CuriosityConfig
 from payback_lab.methods import transform_of
 from payback_lab.runs import Result, Run
 
@@ -63,7 +63,7 @@ def grid(size: int) -> gym.Env:
     return gym.wrappers.FlattenObservation(ImgObsWrapper(gym.make(f"MiniGrid-DoorKey-{size}x{size}-v0")))
 
 
-def learner(config: CuriosityConfig, env: Any, seed: int) -> PPO:
+def learner(config: SB3PPO, env: Any, seed: int, **more: Any) -> PPO:
     """Return Stable-Baselines3's PPO with its MLP policy, two layers of 64, and the config's choices."""
     return PPO(
         "MlpPolicy",
@@ -78,6 +78,7 @@ def learner(config: CuriosityConfig, env: Any, seed: int) -> PPO:
         clip_range=config.clip_range,
         seed=seed,
         device="cpu",
+        **more,
     )
 
 

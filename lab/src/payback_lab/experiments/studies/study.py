@@ -86,19 +86,20 @@ class CellStudy(Experiment):
         ]
 
     def _chosen(self, asked: Asked) -> list[Cell]:
-        planned: dict[tuple[str, str], list[Cell]] = {}
-        for cell in self.cells:
-            planned.setdefault((cell.setting, cell.method), []).append(cell)
         settings = tuple(self.name_of(setting) for setting in asked.settings)
         kept = [
-            (setting, method)
-            for setting, method in planned
-            if (not settings or setting in settings) and (not asked.schemes or method in asked.schemes)
+            cell
+            for cell in self.cells
+            if (not settings or cell.setting in settings) and (not asked.schemes or cell.method in asked.schemes)
         ]
-        if not kept or (settings and asked.schemes):
-            here = settings or tuple(dict.fromkeys(setting for setting, _ in planned))
-            kept = list(product(here, asked.schemes or self.schemes(None)))
-        return [cell for key in kept for cell in planned.get(key) or [Cell(*key, self.length_of(key[0]))]]
+        if kept and not (settings and asked.schemes):
+            return kept
+        there: dict[tuple[str, str], list[Cell]] = {}
+        for cell in kept:
+            there.setdefault((cell.setting, cell.method), []).append(cell)
+        here = settings or tuple(dict.fromkeys(cell.setting for cell in self.cells))
+        keys = product(here, asked.schemes or self.schemes(None))
+        return [cell for key in keys for cell in there.get(key) or [Cell(*key, self.length_of(key[0]))]]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,1 @@
+"""GRM and the advantage side in Stable-Baselines3, beside a raw bonus that is tuned."""
