@@ -87,13 +87,14 @@ reproduce-all: $(VENV)/.dev-ready  ## everything in full, with all seeds and abl
 demo: $(VENV)/.run-ready  ## three agents learn DoorKey 11×11 before your eyes: no bonus, a raw one, GRM (about two minutes)
 	@$(BIN)/python lab/examples/doorkey_agent.py --out demo
 
-# Markers decide what runs where (conftest.py). OMP_NUM_THREADS=1, because there is one worker per core.
+# Markers in the test files decide what runs where (pyproject.toml lists them). OMP_NUM_THREADS=1, because there is one worker per core.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 --dist worksteal
+QUICK := "not (slow or browser or ray or host)"
 # Without the doctests, whose option skips a test file that cannot be imported: in these environments that is a failure.
 HOST_PYTEST := bin/python -m pytest --quiet --numprocesses 2 --dist loadfile -o addopts="--import-mode=importlib -ra"
 
 test: $(VENV)/.dev-ready  ## the library's tests and the core of the lab's, with the doctests (about five minutes)
-	@$(PYTEST) -m "not (slow or browser or ray or host)"
+	@$(PYTEST) -m $(QUICK)
 
 test-all: test-slow test-hosts test-floors  ## what `make test` leaves out: slow tests, browser, Ray, hosts, oldest versions (a quarter of an hour)
 
@@ -107,13 +108,13 @@ test-floors: .envs/floors/.ready  ## the adapters of Gymnasium, SB3 and TorchRL 
 	@OMP_NUM_THREADS=1 .envs/floors/$(HOST_PYTEST) -m "not (host or slow)" tests/integrations
 
 times: $(VENV)/.dev-ready  ## what each test of `make test` costs, in CPU seconds
-	@PYTHONPATH=tests $(PYTEST) -p cpu_times -m "not (slow or browser or ray or host)"
+	@PYTHONPATH=tests $(PYTEST) -p cpu_times -m $(QUICK)
 
 test-busy: $(VENV)/.dev-ready  ## `make test` three times, with eight busy processes beside it
 	@$(BIN)/python tests/busy.py 3
 
 coverage: $(VENV)/.dev-ready  ## lines and branches of the library that `make test` runs; fails below 95 %
-	@$(PYTEST) -m "not (slow or browser or ray or host)" --cov --cov-report=term-missing:skip-covered
+	@$(PYTEST) -m $(QUICK) --cov --cov-report=term-missing:skip-covered
 
 mutants: $(VENV)/.dev-ready  ## change the core in some fifty wrong ways; fails unless the tests notice each
 	@OMP_NUM_THREADS=1 $(BIN)/python tests/mutants.py

@@ -3,6 +3,9 @@
 import gymnasium as gym
 import numpy as np
 import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("stable_baselines3")
 import torch
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from stable_baselines3 import PPO

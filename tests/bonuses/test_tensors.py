@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("tensordict")
 import torch
 from tensordict import TensorDict
 

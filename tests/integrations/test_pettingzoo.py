@@ -241,10 +241,11 @@ def test_it_records_what_it_paid(tmp_path):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_it_passes_pettingzoos_own_test():
+def test_it_passes_pettingzoos_own_test(capsys):
     from pettingzoo.test import parallel_api_test
 
     parallel_api_test(ShapeReward(Hunt(), "novelty", GRM, learner_gamma=GAMMA), num_cycles=50)
+    assert "Passed Parallel API test" in capsys.readouterr().out
 
 
 def test_a_game_of_pettingzoo_in_which_agents_die():

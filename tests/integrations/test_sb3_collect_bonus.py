@@ -268,7 +268,9 @@ def test_the_log_has_figures(walk):
 
 def test_it_evaluates_in_unshaped(walk):
     model, env = made("PPO", walk)
-    learned(model, env, 3 * N, callback=EvalCallback(Unshaped(make_vec_env(walk)), eval_freq=N, verbose=0))
+    evaluate = EvalCallback(Unshaped(make_vec_env(walk)), eval_freq=N, verbose=0)
+    learned(model, env, 3 * N, callback=evaluate)
+    assert np.isfinite(evaluate.last_mean_reward)
 
 
 # ------------------------------------------------------------------ bad stacks
