@@ -44,7 +44,7 @@ class Mutant(NamedTuple):
 
 
 ONCE, AGES, GEOMETRIC = "core/repay_at_once.py", "core/repay_at_ages.py", "core/repay_geometric.py"
-CENTER, SCALING, LEDGER = "core/center.py", "core/scaling.py", "ledger.py"
+REPAY, CENTER, SCALING, LEDGER = "core/repay.py", "core/center.py", "core/scaling.py", "ledger.py"
 MUTANTS = [
     # signs
     Mutant(ONCE, "xp.where(done, -due, shaped)", "xp.where(done, due, shaped)"),
@@ -65,15 +65,15 @@ MUTANTS = [
     Mutant(ONCE, "lent + reward / interest, age + 1", "lent + reward, age + 1"),
     Mutant(ONCE, "lent + reward / interest, age + 1", "lent + reward / interest, age"),
     Mutant(ONCE, "xp.where(settle, 1.0, interest)", "interest"),
-    Mutant(ONCE, "accumulate(1 / gamma,", "accumulate(gamma,"),
-    Mutant(ONCE, "fresh = flat[settled].astype(np.float64) / gamma", "fresh = flat[settled].astype(np.float64)"),
+    Mutant(ONCE, "accumulate(1 / self.gamma,", "accumulate(self.gamma,"),
+    Mutant(ONCE, "fresh = flat[settled].astype(np.float64) / self.gamma", "fresh = flat[settled].astype(np.float64)"),
     Mutant(AGES, "self.gamma ** -np.arange(1.0,", "self.gamma ** np.arange(1.0,"),
     Mutant(AGES, "np.arange(1.0, len(self._shares) + 1)", "np.arange(0.0, len(self._shares))"),
     Mutant(AGES, "np.cumsum(shares[::-1])[::-1]", "shares"),
     Mutant(AGES, "float(gamma**-D)", "float(gamma**D)"),
     Mutant(GEOMETRIC, "(rate * state.debt + reward) / self.gamma", "(rate * state.debt + reward) * self.gamma"),
-    Mutant(GEOMETRIC, "1 - rate, rate / gamma,", "1 - rate, rate * gamma,"),
-    Mutant(GEOMETRIC, "rewards * (share / gamma)", "rewards * share"),
+    Mutant(GEOMETRIC, "self.rate / self.gamma, np", "self.rate * self.gamma, np"),
+    Mutant(GEOMETRIC, "rewards * (share / self.gamma)", "rewards * share"),
     Mutant(CENTER, "state.weight * state.fade**seen + seen", "state.weight * state.fade + seen"),
     Mutant(CENTER, "weight = weight * fade**n + n", "weight = weight + n"),
     Mutant(CENTER, "kept = base.weight * base.fade**count", "kept = base.weight"),
@@ -101,17 +101,15 @@ MUTANTS = [
     Mutant(GEOMETRIC, "due[ended] = 0", "pass"),
     # resets, invalid rows, what is dropped and what comes too early
     Mutant(ONCE, "xp.where(settle, 0.0, lent), xp.where(settle, 0, age)", "lent, xp.where(settle, 0, age)"),
-    Mutant(ONCE, "xp.where(valid, age, state.age)", "age"),
-    Mutant(ONCE, "self._kind(xp.where(where, 0.0, state.lent)", "self._kind(xp.where(where, state.lent, 0.0)"),
-    Mutant(AGES, "xp.where(valid, after, loans)", "after"),
-    Mutant(AGES, "self._rest, state.loans", "self._due, state.loans"),
-    Mutant(AGES, ".where(where, 0.0, state.loans)", ".where(where, state.loans, 0.0)"),
-    Mutant(GEOMETRIC, "xp.where(valid, debt, state.debt)", "debt"),
+    Mutant(REPAY, "xp.where(valid, new, old)", "new"),
+    Mutant(REPAY, "xp.where(valid, shaped, 0.0)", "shaped"),
+    Mutant(REPAY, "xp.where(where, 0, x)", "xp.where(where, x, 0)"),
+    Mutant(AGES, "self._due_and_rest[1], state.loans", "self._due_and_rest[0], state.loans"),
     Mutant(CENTER, "means[:-1].astype(rewards.dtype)", "means[1:].astype(rewards.dtype)"),
     Mutant(CENTER, "np.count_nonzero(valid) if xp is np else xp.sum(valid)", "seen"),
-    Mutant("core/rollout.py", "dones[:-1] | ~valid[:-1]", "dones[:-1] | valid[:-1]"),
+    Mutant(REPAY, "dones[:-1] | ~valid[:-1]", "dones[:-1] | valid[:-1]"),
     # dtypes
-    Mutant(ONCE, "np.exp(age.astype(lent.dtype) * log_interest)", "np.exp(age.astype(np.float64) * log_interest)"),
+    Mutant(ONCE, "age.astype(lent.dtype) * self._log_interest", "age.astype(np.float64) * self._log_interest"),
     Mutant(AGES, "weights.astype(loans.dtype)).dot(loans)", "weights).dot(loans)"),
     Mutant(CENTER, "means[:-1].astype(rewards.dtype)", "means[:-1]"),
     Mutant(SCALING, "reward / cast_to(xp, rms, reward.dtype)", "reward / rms[None]"),

@@ -24,7 +24,7 @@ from payback.core.backwards import Rows, Sum, sum_backwards
 from payback.core.center import center as centering
 from payback.core.rollout import _as_block, _shape, _through_numpy
 from payback.core.scaling import scale
-from payback.core.transform import Match, RewardTransform, State, fit_of
+from payback.core.transform import Match, RewardTransform, State
 from payback.core.validate import (
     detached,
     read_arrays,
@@ -173,7 +173,7 @@ class AdvantageEstimator:
                 f"{NAME} needs bonuses of shape (T, B), T at least 1, got {tuple(bonuses.shape)}; one environment is "
                 "(T, 1)"
             )
-        fit = fit_of(self.center, state)
+        fit = self.center._expected(state)
         whole = None if fit is None else (fit[0], (bonuses.shape[0], *fit[1]))
         dones = _on_time("dones", dones, bonuses, dones_late)
         xp, F, ends, valid, _ = read_arrays(NAME, whole, bonuses, "dones", dones, valid, None)

@@ -19,7 +19,7 @@ import numpy as np
 from array_api_compat import is_jax_namespace
 
 from payback.core.arrays import Array, any_of, as_floats, can_look, constant, float_dtype, namespace, running_zero
-from payback.core.transform import Match, RewardTransform, fit_of, raw_step
+from payback.core.transform import Match, RewardTransform
 from payback.core.validate import detached, fits, read_flags, refuse_not_finite, refuse_overflow
 from payback.messages import refuse_unknown
 
@@ -119,7 +119,7 @@ class Ledger:
         gamma = 1.0 if match is None else match.gamma
         window = WINDOW if gamma == 1 else max(1, min(WINDOW, int(math.log(FADED) / math.log(gamma))))
         weights = gamma ** -np.arange(window, 0.0, -1.0)
-        parts = {"_raw": raw_step(self.transform), "_match": match, "_window": window, "_weights": weights}
+        parts = {"_raw": self.transform._step, "_match": match, "_window": window, "_weights": weights}
         for name, value in parts.items():
             object.__setattr__(self, name, value)
 
@@ -210,7 +210,7 @@ class Ledger:
         self, state: LedgerState, reward: Any, terminated: Any, truncated: Any, valid: Any, event: Any
     ) -> tuple[Array, Array, Array, Array | None, Array | None]:
         """Return floats and booleans that fit the state; raise if they do not."""
-        fit, name = fit_of(self.transform, state.loans) or (state.owed, state.owed.shape), repr(self.transform)
+        fit, name = self.transform._expected(state.loans) or (state.owed, state.owed.shape), repr(self.transform)
         xp = namespace(reward, fit[0])
         reward = as_floats(xp, detached(reward), fit[0].dtype)
         fits(name, fit, reward)

@@ -24,7 +24,7 @@ from payback.auditing.record import Recorder, step_without_debt
 from payback.core.arrays import Array, any_of, constant, namespace, size_of
 from payback.core.center import CenterState
 from payback.core.state import load_shared, load_state
-from payback.core.transform import Match, fit_of
+from payback.core.transform import Match
 from payback.ledger import TOLERANCE, Ledger, LedgerState, Step
 
 ROUNDING = 1e-5
@@ -201,7 +201,7 @@ class Monitor:
             loans = load_state(path, like=state.loans)
         except ValueError:
             loans = load_shared(path, self.ledger.init(state.owed).loans)
-        fit_of(self.ledger.transform, loans)  # the raw steps do not validate it
+        self.ledger.transform._expected(loans)  # the raw steps do not validate it
         state = self.ledger.init(state.owed, loans)
         self._loaded = bool(np.count_nonzero(to_numpy(state.owed)))
         return state

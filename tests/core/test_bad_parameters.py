@@ -129,7 +129,7 @@ def test_a_matching_that_depends_on_the_coming_end_names_where():
 
 
 def test_a_matching_of_another_size():
-    with refuses(ValueError, "the matching has shape (2, 2), the episode 3 steps; give an (3, 3) array or a function"):
+    with refuses(ValueError, "the matching has shape (2, 2), the episode 3 steps; pass an (N, N) array or a function"):
         theory.match_episode([1.0, 2.0, 3.0], np.eye(2), 0.9)
 
 

@@ -12,34 +12,27 @@ from array_api_compat import is_jax_namespace, is_torch_namespace
 
 from payback.core.arrays import Array, constant
 from payback.core.repay_at_ages import _everywhere
+from payback.core.torch_blocks import before_each_row, wide
 
 
 class Rows(NamedTuple):
     """What is summed, (T, B) each."""
 
-    bonus: Array
-    """G; 0 in invalid rows."""
-    goes_on: Array
-    """1 where the episode goes on after the row, 0 at an end, in the bonus' dtype."""
-    carried: Array | None
-    """1 at an end that nothing is settled at, in the bonus' dtype; None where there is none."""
+    bonus: Array  # G; 0 in invalid rows
+    goes_on: Array  # 1 where the episode goes on after the row, 0 at an end, in the bonus' dtype
+    carried: Array | None  # 1 at an end that nothing is settled at, in the bonus' dtype; None where there is none
     valid: Array | None
-    values: Array | None
-    """The second critic's V of each row."""
-    after: Array | None
-    """V of what followed each row, 0 where nothing does; None stands for V of the next valid row."""
+    values: Array | None  # the second critic's V of each row
+    after: Array | None  # V of what followed each row, 0 where nothing does; None stands for V of the next valid row
 
 
 class Sum(NamedTuple):
     """The sum's parameters."""
 
-    lam: float | None
-    """λ_I, or None where the bonus does not fade."""
+    lam: float | None  # λ_I, or None where the bonus does not fade
     delay: int
-    discount: float
-    """γλ_I."""
-    trace: float
-    """λ of the GAE with a second critic."""
+    discount: float  # γλ_I
+    trace: float  # λ of the GAE with a second critic
 
 
 def sum_backwards(xp: Any, own: Sum, rows: Rows, last: Array | None) -> Array:
@@ -119,10 +112,8 @@ def _on_device(xp: Any, own: Sum, rows: Rows, last: Array | None) -> Array:
 
 def _linear(xp: Any, factor: Array, added: Array, last: Any) -> Array:
     """Return x_t = factor_t·x_{t+1} + added_t of every row, in O(log T) operations."""
-    from payback.core.torch_blocks import _wide, before_each_row  # not at the top, because it imports the matches
-
-    before, end = before_each_row(xp, _wide(xp, factor).flip(0), _wide(xp, added).flip(0), _wide(xp, last))
-    return xp.concat((before[1:], end[None])).flip(0).to(added.dtype)
+    found = before_each_row(xp, wide(xp, factor).flip(0), wide(xp, added).flip(0), wide(xp, last))
+    return found[1:].flip(0).to(added.dtype)
 
 
 def _rows_left(xp: Any, most: int, rows: Rows) -> Array:

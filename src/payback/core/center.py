@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from array_api_compat import is_jax_namespace
 
-from payback.core.arrays import Array, Mask, cast_to, namespace, plain, running_zero, sum_of, wide_dtype
+from payback.core.arrays import Array, Mask, cast_to, constant, namespace, plain, running_zero, sum_of, wide_dtype
+from payback.core.torch_blocks import sums_before_rows, wide
 from payback.core.transform import RewardTransform
-from payback.core.validate import read_fade, read_horizon, read_state
+from payback.core.validate import read_horizon, read_state
 
 
 class CenterState(NamedTuple):
     """The running mean: scalars that the B environments share."""
 
-    count: Array
-    """Valid rewards seen: an integer, exact where a float32 would stop at 2²⁴."""
-    weight: Array
-    """Their weight in the mean: `count`, or less with a horizon."""
-    mean: Array
-    """F̄."""
-    lost: Array
-    """The rounding error of `mean` (Kahan); without it, a cumulative mean in float32 stops moving."""
-    fade: Array
-    """The factor by which old rewards fade with each new one: 1 − 1/horizon, or 1."""
-    merges: Array
-    """The number of merges so far."""
+    count: Array  # valid rewards seen: an integer, exact where a float32 would stop at 2²⁴
+    weight: Array  # their weight in the mean: `count`, or less with a horizon
+    mean: Array  # F̄
+    lost: Array  # the rounding error of `mean` (Kahan); without it, a cumulative mean in float32 stops moving
+    fade: Array  # the factor by which old rewards fade with each new one: 1 − 1/horizon, or 1
+    merges: Array  # the number of merges so far
     shared = ("count", "weight", "mean", "lost", "merges")
     constants = ("fade",)
 
@@ -55,34 +51,34 @@ class RunningStatistic(RewardTransform):
     """A statistic of all valid rewards of earlier calls, shared by all environments; with `horizon`, old ones fade."""
 
     horizon: float | None = None
-    _kind: ClassVar[type[Any]]
-    """The state: sums, the last field `fade`."""
+    _kind: ClassVar[type[Any]]  # the state: sums, and `fade`
+    _whole: ClassVar[tuple[str, ...]] = ()  # those of its sums that are integers
 
     def __post_init__(self) -> None:
         """Validate the horizon."""
         self._set(_fade=read_horizon(self.horizon))
 
+    @cached_property
+    def _terms(self) -> np.ndarray:
+        return np.array(self._fade)
+
     def init(self, example: Any, /) -> Any:
         """Begin without rewards."""
-        zero = running_zero(example, wide_dtype(namespace(example)))
-        return self._kind(*[zero] * (len(self._kind._fields) - 1), zero + self._fade)
+        xp = namespace(example)
+        wide = wide_dtype(xp)
+        whole = xp.uint32 if is_jax_namespace(xp) and wide == xp.float32 else xp.int64
+        sums = [running_zero(example, whole if name in self._whole else wide) for name in self._kind._fields]
+        return self._kind(*sums)._replace(fade=constant(xp, self._terms, example, wide))
 
     def _expected(self, state: Any) -> None:
-        read_state(self._name, state, self._kind)
-        read_fade(self._name, state.fade, self._fade)
+        read_state(self._name, state, self._kind, self._terms)
 
 
 @dataclass(frozen=True, repr=False)
 class _Center(RunningStatistic):
     _name = "center"
     _kind = CenterState
-
-    def init(self, example: Any, /) -> CenterState:
-        xp = namespace(example)
-        wide = wide_dtype(xp)
-        whole = xp.uint32 if is_jax_namespace(xp) and wide == xp.float32 else xp.int64
-        zero, none = running_zero(example, wide), running_zero(example, whole)
-        return CenterState(none, zero, zero, zero, zero + self._fade, none)
+    _whole = ("count", "merges")
 
     def _step(self, xp: Any, state: Any, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[Any, Array]:
         wide = state.mean.dtype
@@ -111,6 +107,16 @@ class _Center(RunningStatistic):
             shaped[~valid] = 0
         count = state.count + seen.sum()
         return CenterState(count, weights[-1], means[-1], np.float64(0), state.fade, state.merges), shaped
+
+    def _device_block(self, xp: Any, state: CenterState, rewards: Any, dones: Any, valid: Any, settle: Any) -> Any:
+        weight = wide(xp, state.count if self._fade == 1 else state.weight)
+        total = weight * wide(xp, state.mean + state.lost)
+        weights, totals, n = sums_before_rows(xp, self._fade, weight, total, wide(xp, rewards), valid)
+        means = totals / weights.clamp(min=1e-30)
+        weight, mean = weights[-1].to(state.weight.dtype), means[-1].to(state.mean.dtype)
+        count = state.count + n.to(state.count.dtype)
+        after = CenterState(count, weight, mean, xp.zeros_like(state.lost), state.fade, state.merges)
+        return after, rewards - means[:-1].to(rewards.dtype)[:, None]
 
 
 def merge_centers(common: CenterState, *later: CenterState) -> CenterState:

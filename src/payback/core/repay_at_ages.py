@@ -23,9 +23,10 @@ import numpy as np
 from array_api_compat import is_jax_namespace
 
 from payback.core.arrays import Array, Mask, constant, float_dtype, namespace, replaced, wide_dtype
-from payback.core.rollout import accumulate, invalid_only_between_episodes, split_by_row
-from payback.core.transform import Match, Schedule
-from payback.core.validate import OWN, ExpectedShape, read_state, read_terms, refuse_too_many
+from payback.core.repay import Repayment, accumulate, split_by_row
+from payback.core.torch_blocks import before_each_row, wide
+from payback.core.transform import Schedule
+from payback.core.validate import OWN, ExpectedShape, longest_held, read_state, refuse_too_many
 
 UNROLL = 32
 """The longest window that JAX unrolls; longer ones are counted down or scanned."""
@@ -36,18 +37,17 @@ PER_LOAN = 8
 class AgesState(NamedTuple):
     """The open loans."""
 
-    loans: Array
-    """(W, B), newest first; row k−1 has age k at the next step."""
-    terms: Array
-    """(1 + W,) γ, then the share repaid at each age."""
+    loans: Array  # (W, B), newest first; row k−1 has age k at the next step
+    terms: Array  # (1 + W,) γ, then the share repaid at each age
     constants = ("terms",)
 
 
 @dataclass(frozen=True, repr=False)
-class RepayAtAges(Match):
+class RepayAtAges(Repayment):
     """Repay the share `_shares[k−1]` of each loan at age k, and the rest at the last step."""
 
     gamma: float
+    _kind = AgesState
     falls_due_alone = True
 
     def __post_init__(self) -> None:
@@ -76,21 +76,12 @@ class RepayAtAges(Match):
         with np.errstate(over="ignore", invalid="ignore"):
             return np.stack((self._interest * shares, self._interest * np.cumsum(shares[::-1])[::-1]))
 
-    @cached_property
-    def _due(self) -> np.ndarray:
-        return self._due_and_rest[0]
-
-    @cached_property
-    def _rest(self) -> np.ndarray:
-        return self._due_and_rest[1]
-
     def init(self, example: Any, /) -> AgesState:
         """Begin without loans; raise if the interest overflows the dtype."""
         xp, W = namespace(example), len(self._interest)
         dtype = float_dtype(xp, example)
-        largest = float(xp.finfo(dtype).max)
-        if W and not self._interest[-1] < largest:
-            limit = math.ceil(math.log(largest) / -math.log(self.gamma)) - 1
+        if W and not self._interest[-1] < float(xp.finfo(dtype).max):
+            limit = longest_held(xp, dtype, self.gamma)
             raise ValueError(
                 f"{self._name}: the interest γ⁻ᵏ of a loan overflows {dtype} at γ = {self.gamma} after {limit} steps, "
                 f"and {W} are asked for; use at most {limit}, or rewards in float64"
@@ -100,57 +91,118 @@ class RepayAtAges(Match):
             return AgesState(xp.stack([row] * (W + 1))[: W or 1], constant(xp, self._terms, row, wide_dtype(xp)))
 
     def _expected(self, state: AgesState) -> ExpectedShape:
-        read_state(self._name, state, AgesState)
         W = len(self._interest) or 1
-        if state.loans.shape[0] != W:
+        if type(state) is AgesState and len(state.loans) != W:
             raise ValueError(
-                f"{self._name}: the state holds loans of the last {state.loans.shape[0]} steps, this transform repays "
+                f"{self._name}: the state holds loans of the last {len(state.loans)} steps, this transform repays "
                 f"over {W}; {OWN}"
             )
-        read_terms(self._name, state.terms, self._terms)
+        read_state(self._name, state, AgesState, self._terms)
         return state.loans, state.loans.shape[1:]
 
-    def _step(self, xp: Any, state: Any, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[Any, Array]:
+    def _repay(self, xp: Any, state: Any, reward: Array, done: Mask, settle: Mask) -> tuple[AgesState, Array]:
         loans = state.loans
         if not len(self._interest):
             return state, xp.zeros_like(reward)
         after = xp.concat((reward[None], loans[:-1]))
         if done is None:
-            shaped = reward - _weigh(xp, self._due, loans)
+            shaped = reward - _weigh(xp, self._due_and_rest[0], loans)
         else:
             due, rest = _weigh(xp, self._due_and_rest, loans)
             shaped, after = replaced(xp, reward - due, done, -rest), replaced(xp, after, done, 0.0)
-        if valid is not None:
-            shaped, after = xp.where(valid, shaped, 0.0), xp.where(valid, after, loans)
         return AgesState(after, state.terms), shaped
 
     def owed(self, state: AgesState, /) -> Array:
         """Return what is left of each loan, with its interest."""
-        return _weigh(namespace(state.loans), self._rest, state.loans)
-
-    def drop(self, state: AgesState, where: Array, /) -> AgesState:
-        """Forget the loans."""
-        return AgesState(namespace(state.loans).where(where, 0.0, state.loans), state.terms)
+        return _weigh(namespace(state.loans), self._due_and_rest[1], state.loans)
 
     def _schedule(self) -> Schedule:
         return Schedule(np.concatenate(([0.0 if len(self._interest) else 1.0], self._shares)))
 
+    @cached_property
+    def _at_one_age(self) -> bool:
+        return np.count_nonzero(self._shares) == 1
+
     def _block(self, state: AgesState, rewards: Array, dones: Array, valid: Mask, settle: Mask) -> Any:
-        xp, at_one_age, W = namespace(rewards), np.count_nonzero(self._shares) == 1, len(self._interest)
-        due_of, rest_of = self._due_and_rest
+        xp, W = namespace(rewards), len(self._interest)
         if W == 0:
             return state, xp.zeros_like(rewards)
-        if xp is np:
-            if valid is not None and not invalid_only_between_episodes(dones, valid, ~state.loans.any(axis=0)):
-                return NotImplemented
-            loans, shaped = _numpy_block(due_of, rest_of, state.loans, rewards, dones, at_one_age)
-        elif is_jax_namespace(xp) and valid is None and W <= UNROLL:
-            loans, shaped = _unrolled_block(xp, due_of, rest_of, state.loans, rewards, dones)
-        elif is_jax_namespace(xp) and valid is None and at_one_age:
+        if not is_jax_namespace(xp):
+            return super()._block(state, rewards, dones, valid, settle)
+        if valid is None and W <= UNROLL:
+            loans, shaped = _unrolled_block(xp, *self._due_and_rest, state.loans, rewards, dones)
+        elif valid is None and self._at_one_age:
             loans, shaped = _countdown_block(xp, self.gamma, state.loans, rewards, dones)
         else:
             return NotImplemented
         return AgesState(loans, state.terms), shaped
+
+    def _numpy_block(self, state: Any, rewards: np.ndarray, dones: np.ndarray, settle: Mask) -> Any:
+        due_of, rest_of = self._due_and_rest
+        W, T = len(state.loans), len(rewards)
+        # Row t + W is step t; the rows before hold the loans of the state.
+        rewards = np.ascontiguousarray(rewards)
+        lent = np.ascontiguousarray(np.concatenate((state.loans[::-1], rewards)))
+        ends = np.flatnonzero(dones)
+        if self._at_one_age:
+            # Few ends are settled loan by loan; for many, a pass over all rows is cheaper, because its cost is fixed.
+            settle_ends = _settle_by_loan if ends.size * W * PER_LOAN < rewards.size else _settle_by_row
+            settlement = settle_ends(rest_of, lent, ends)
+            shaped = np.multiply(lent[:T], -float(due_of[-1]))  # a NumPy scalar would widen float32
+            shaped += rewards
+        else:
+            settlement = _settle_by_loan(rest_of, lent.copy(), ends)
+            due = np.ascontiguousarray(due_of[::-1], dtype=rewards.dtype)
+            shaped = np.empty_like(rewards)
+            columns, starts = split_by_row(ends, *rewards.shape)
+            for t in range(T):
+                np.dot(due, lent[t : t + W], out=shaped[t])
+                ended = columns[starts[t] : starts[t + 1]]
+                if ended.size:
+                    lent[t : t + W + 1, ended] = 0
+            np.subtract(rewards, shaped, out=shaped)
+        shaped.reshape(-1)[ends] = -settlement
+        return AgesState(lent[T:][::-1].copy(), state.terms), shaped
+
+    def _device_block(self, xp: Any, state: Any, rewards: Any, dones: Any, valid: Any, settle: Any) -> Any:
+        T = rewards.shape[0]
+        if T == 0:
+            return state, rewards
+        if valid is None:
+            rows = xp.full(rewards.shape[1:], T, dtype=xp.int64, device=rewards.device)
+            loans, shaped = self._repay_on_device(xp, state.loans, rewards, dones, rows)
+            return AgesState(loans, state.terms), shaped
+        # Take the invalid rows out, and put them back.
+        order = xp.argsort((~valid).to(xp.uint8), stable=True, axis=0)  # valid rows first, in time
+        taken = rewards.gather(0, order), dones.gather(0, order), valid.sum(0)
+        loans, shaped = self._repay_on_device(xp, state.loans, *taken)
+        return AgesState(loans, state.terms), shaped.gather(0, xp.argsort(order, axis=0))
+
+    def _repay_on_device(self, xp: Any, loans: Any, rewards: Any, dones: Any, rows: Any) -> tuple[Array, Array]:
+        """Return the loans left after each column's `rows`, newest first, and the shaped rewards.
+
+        A loan that an end settles is valued at that end, so that no rounding grows.
+        """
+        W, T, device = loans.shape[0], rewards.shape[0], rewards.device
+        lent = wide(xp, xp.concat((loans.flip(0), rewards)))
+        step = xp.arange(W + T, device=device)[:, None]
+        ends = xp.concat((xp.zeros_like(loans, dtype=xp.bool), dones))
+        last = xp.where(ends, step, -1).cummax(0).values  # the last end up to each row, itself included
+        begun = xp.concat((xp.full_like(last[:1], -1), last[:-1]))  # the last end before each row
+        due, rest = (constant(xp, weights, lent) for weights in self._due_and_rest)
+        paid = xp.zeros_like(lent[W:])
+        for k in np.flatnonzero(self._shares) + 1:
+            loan = lent[W - k : W - k + T]
+            paid += due[k - 1] * xp.where(step[W - k : W - k + T] > begun[W:], loan, 0.0)
+        end = xp.where(ends, step, W + T + W).flip(0).cummin(0).values.flip(0)  # the end that settles each row's loan
+        ahead = end - step
+        worth = xp.where((ahead > 0) & (ahead <= W), lent * rest[(ahead - 1).clamp(0, W - 1)], 0.0)
+        settled = before_each_row(xp, xp.where(ends, 0.0, xp.ones_like(lent)), worth * ~ends, xp.zeros_like(lent[0]))
+        shaped = xp.where(dones, -settled[W:-1], lent[W:] - paid)
+        # After `rows` rows the newest loan stands in row W + rows − 1 of `lent`; loans before the last end are settled.
+        at = W + rows[None] - 1 - xp.arange(W, device=device)[:, None]
+        final = last.gather(0, W + rows[None] - 1)
+        return xp.where(at > final, lent.gather(0, at), 0.0).to(loans.dtype), shaped
 
 
 def _weigh(xp: Any, weights: np.ndarray, loans: Array) -> Array:
@@ -162,36 +214,6 @@ def _weigh(xp: Any, weights: np.ndarray, loans: Array) -> Array:
         return (weights if weights.dtype == loans.dtype else weights.astype(loans.dtype)).dot(loans)
     columns = weights.reshape(*weights.shape, *(1,) * (loans.ndim - 1))
     return xp.sum(constant(xp, columns, loans) * loans, axis=weights.ndim - 1)
-
-
-def _numpy_block(
-    due_of: np.ndarray, rest_of: np.ndarray, loans: np.ndarray, rewards: np.ndarray, dones: np.ndarray, at_one_age: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Repay over W = len(loans) steps as the step does; return the loans left, newest first, and the shaped rewards."""
-    W, T = len(loans), len(rewards)
-    # Row t + W is step t; the rows before hold the loans of the state.
-    rewards = np.ascontiguousarray(rewards)
-    lent = np.ascontiguousarray(np.concatenate((loans[::-1], rewards)))
-    ends = np.flatnonzero(dones)
-    if at_one_age:
-        # Few ends are settled loan by loan; for many, a pass over all rows is cheaper, because its cost is fixed.
-        settle = _settle_by_loan if ends.size * W * PER_LOAN < rewards.size else _settle_by_row
-        settlement = settle(rest_of, lent, ends)
-        shaped = np.multiply(lent[:T], -float(due_of[-1]))  # a NumPy scalar would widen float32
-        shaped += rewards
-    else:
-        settlement = _settle_by_loan(rest_of, lent.copy(), ends)
-        due = np.ascontiguousarray(due_of[::-1], dtype=rewards.dtype)
-        shaped = np.empty_like(rewards)
-        columns, starts = split_by_row(ends, *rewards.shape)
-        for t in range(T):
-            np.dot(due, lent[t : t + W], out=shaped[t])
-            ended = columns[starts[t] : starts[t + 1]]
-            if ended.size:
-                lent[t : t + W + 1, ended] = 0
-        np.subtract(rewards, shaped, out=shaped)
-    shaped.reshape(-1)[ends] = -settlement
-    return lent[T:][::-1].copy(), shaped
 
 
 def _settle_by_loan(rest: np.ndarray, lent: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -278,7 +300,7 @@ def _countdown_block(xp: Any, gamma: float, loans: Array, rewards: Array, dones:
     lent = xp.concatenate((loans[::-1], rewards))
     ends = xp.concatenate((xp.zeros_like(loans, dtype=bool), dones))
     far = _everywhere(xp, dones, xp.int32(D + 1))
-    _, ahead = lax.scan(_count_down(xp, D + 1), far, ends, reverse=True)
+    _, ahead = lax.scan(_count(xp, D + 1), far, ends, reverse=True)
     _, settlement = lax.scan(
         _settle(xp, D, log_interest), _everywhere(xp, dones, rewards.dtype.type(0)), (lent, ends, ahead)
     )
@@ -293,8 +315,7 @@ def _steps_since_end(xp: Any, dones: Array, most: int) -> Array:
     from jax import lax
 
     start = _everywhere(xp, dones, xp.int32(most))
-    last, before = lax.scan(_count_up(xp, most), start, dones)
-    return xp.concatenate((before, last[None]))
+    return xp.concatenate((start[None], lax.scan(_count(xp, most), start, dones)[1]))
 
 
 def _everywhere(xp: Any, dones: Array, value: Any) -> Array:
@@ -306,13 +327,8 @@ def _everywhere(xp: Any, dones: Array, value: Any) -> Array:
 
 
 @lru_cache(maxsize=64)
-def _count_down(xp: Any, most: int) -> Callable[[Array, Array], tuple[Array, Array]]:
+def _count(xp: Any, most: int) -> Callable[[Array, Array], tuple[Array, Array]]:
     return lambda steps, end: (xp.where(end, 0, xp.minimum(steps + 1, most)),) * 2
-
-
-@lru_cache(maxsize=64)
-def _count_up(xp: Any, most: int) -> Callable[[Array, Array], tuple[Array, Array]]:
-    return lambda age, done: (xp.where(done, 0, xp.minimum(age + 1, most)), age)
 
 
 @lru_cache(maxsize=64)

@@ -15,11 +15,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from payback.core.arrays import Array, Mask, constant, first_not_finite, float_dtype, namespace, wide_dtype
+from payback.core.arrays import Array, Mask, constant, float_dtype, namespace, wide_dtype
 from payback.core.errors import InterestWarning
-from payback.core.rollout import accumulate, invalid_only_between_episodes
-from payback.core.transform import Match, Schedule
-from payback.core.validate import ExpectedShape, place_of, read_state, read_terms
+from payback.core.repay import Repayment, accumulate
+from payback.core.torch_blocks import debts_before_rows, wide
+from payback.core.transform import Schedule
+from payback.core.validate import longest_held, refuse_overflow, repay_sooner
 
 LONG_EPISODE = 10_000
 """`init` warns where an episode of up to this length would overflow."""
@@ -28,12 +29,9 @@ LONG_EPISODE = 10_000
 class AtEndState(NamedTuple):
     """The loans of each episode, in one sum."""
 
-    lent: Array
-    """(B,) Σ_i γ^i F_i, with i counted from the step of the first loan."""
-    age: Array
-    """(B,) int32, steps since then."""
-    terms: Array
-    """(1,) γ."""
+    lent: Array  # (B,) Σ_i γ^i F_i, with i counted from the step of the first loan
+    age: Array  # (B,) int32, steps since then
+    terms: Array  # (1,) γ
     constants = ("terms",)
 
 
@@ -44,15 +42,11 @@ class WhenState(AtEndState):
 
 
 @dataclass(frozen=True, repr=False)
-class RepayAtOnce(Match):
+class RepayAtOnce(Repayment):
     """Repay all earlier loans at the last step and, with `WhenState`, at flagged steps before it."""
 
     gamma: float
     _kind: ClassVar[type[AtEndState] | type[WhenState]] = AtEndState
-
-    @cached_property
-    def _terms(self) -> np.ndarray:
-        return np.array([self.gamma])
 
     @cached_property
     def _log_interest(self) -> float:
@@ -62,25 +56,20 @@ class RepayAtOnce(Match):
         """Begin without a debt; warn if the interest of a long episode would overflow."""
         xp = namespace(example)
         lent = xp.zeros_like(example, dtype=float_dtype(xp, example))
-        limit = _longest(xp, lent, self.gamma)
+        limit = longest_held(xp, lent.dtype, self.gamma)
         if limit < LONG_EPISODE:
             warnings.warn(
                 f"{self._name}: at γ = {self.gamma} the interest γ⁻ᵏ overflows {lent.dtype} in episodes longer than "
-                f"{limit:,} steps; if yours may be, {_remedy(lent)}",
+                f"{limit:,} steps; if yours may be, {repay_sooner(lent.dtype)}",
                 InterestWarning,
                 stacklevel=2,
             )
         terms = constant(xp, self._terms, lent, wide_dtype(xp))
         return self._kind(lent, xp.zeros_like(example, dtype=xp.int32), terms)
 
-    def _expected(self, state: AtEndState | WhenState) -> ExpectedShape:
-        read_state(self._name, state, self._kind)
-        read_terms(self._name, state.terms, self._terms)
-        return state.lent, state.lent.shape
-
-    def _step(self, xp: Any, state: Any, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[Any, Array]:
+    def _repay(self, xp: Any, state: Any, reward: Array, done: Mask, settle: Mask) -> tuple[Any, Array]:
         lent, age = state.lent, xp.where(state.lent == 0, 0, state.age)
-        interest = _interest(xp, self._log_interest, lent, age)
+        interest = self._interest(xp, lent, age)
         # A copy: if the caller changes the shaped rewards in place, its own rewards stay as they are.
         due, shaped = _multiply(xp, lent, interest), reward * 1
         if self._kind is WhenState and settle is not None:
@@ -89,65 +78,48 @@ class RepayAtOnce(Match):
         lent, age = lent + reward / interest, age + 1
         if done is not None:
             shaped, lent, age = xp.where(done, -due, shaped), xp.where(done, 0.0, lent), xp.where(done, 0, age)
-        if valid is not None:
-            shaped = xp.where(valid, shaped, 0.0)
-            lent, age = xp.where(valid, lent, state.lent), xp.where(valid, age, state.age)
-        _refuse_overflow(xp, self._name, self.gamma, shaped, state.age)
+        refuse_overflow(xp, self._name, shaped, self.gamma)
         return self._kind(lent, age, state.terms), shaped
 
     def owed(self, state: AtEndState | WhenState, /) -> Array:
         """Return the loans with their interest."""
         xp = namespace(state.lent)
-        return _multiply(xp, state.lent, _interest(xp, self._log_interest, state.lent, state.age))
-
-    def drop(self, state: AtEndState | WhenState, where: Array, /) -> AtEndState | WhenState:
-        """Forget the loans."""
-        xp = namespace(state.lent)
-        return self._kind(xp.where(where, 0.0, state.lent), xp.where(where, 0, state.age), state.terms)
+        return _multiply(xp, state.lent, self._interest(xp, state.lent, state.age))
 
     def _schedule(self) -> Schedule:
         return Schedule(np.zeros(1))
 
-    def _block(self, state: Any, rewards: Array, dones: Array, valid: Mask, settle: Mask) -> Any:
-        if namespace(rewards) is not np:
-            return NotImplemented
-        if valid is not None and not invalid_only_between_episodes(dones, valid, state.lent == 0):
-            return NotImplemented
+    def _numpy_block(self, state: Any, rewards: np.ndarray, dones: np.ndarray, settle: Mask) -> Any:
+        settled = np.flatnonzero(dones if settle is None or self._kind is AtEndState else dones | settle)
         lent = state.lent.astype(np.float64)
-        debt = lent * _interest(np, self._log_interest, lent, state.age)
-        events = settle if self._kind is WhenState else None
-        debt, shaped = _repay_block(self.gamma, debt, rewards, dones, events)
-        _refuse_overflow(np, self._name, self.gamma, shaped, None)
-        with np.errstate(over="ignore"):  # raises when it is due
-            return self._kind(debt.astype(rewards.dtype), np.zeros_like(state.age), state.terms), shaped
+        shaped = rewards.copy(order="C")
+        flat, over = shaped.reshape(-1), dones.reshape(-1)[settled]
+        # After an event its own reward is owed; an episode's last reward is repaid at once.
+        flat[settled[over]] = 0
+        fresh = flat[settled].astype(np.float64) / self.gamma
+        debt = lent * self._interest(np, lent, state.age)
+        debt, due = accumulate(1 / self.gamma, debt, rewards, settled, settled, fresh)
+        with np.errstate(over="ignore"):  # raises now if it is due, or once it is
+            flat[settled] -= due.astype(rewards.dtype)
+            left = debt.astype(rewards.dtype)
+        refuse_overflow(np, self._name, shaped, self.gamma)
+        return self._kind(left, np.zeros_like(state.age), state.terms), shaped
 
+    def _device_block(self, xp: Any, state: Any, rewards: Any, dones: Any, valid: Any, settle: Any) -> Any:
+        events = dones if settle is None or self._kind is AtEndState else dones | settle
+        lent = wide(xp, state.lent)
+        debt = lent * xp.where(lent == 0, 1.0, xp.exp(self._log_interest * wide(xp, state.age)))
+        debts, left = debts_before_rows(xp, debt, rewards, dones, valid, self.gamma, 1 / self.gamma, events)
+        shaped = xp.where(dones, 0.0, rewards) - xp.where(events, debts, 0.0)
+        return self._kind(left.to(rewards.dtype), xp.zeros_like(state.age), state.terms), shaped
 
-def _repay_block(
-    gamma: float, debt: np.ndarray, rewards: np.ndarray, dones: np.ndarray, settle: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Repay everything at the episode's end, or at the next event, over a (T, B) block.
-
-    `debt` (B,) is valued at the block's first step; returned valued at the step after the block.
-    """
-    settled = np.flatnonzero(dones if settle is None else dones | settle)
-    shaped = rewards.copy(order="C")
-    flat, over = shaped.reshape(-1), dones.reshape(-1)[settled]
-    # After an event its own reward is owed; an episode's last reward is repaid at once.
-    flat[settled[over]] = 0
-    fresh = flat[settled].astype(np.float64) / gamma
-    debt, due = accumulate(1 / gamma, debt, rewards, settled, settled, fresh)
-    with np.errstate(over="ignore"):  # the caller raises, naming the place
-        flat[settled] -= due.astype(rewards.dtype)
-    return debt, shaped
-
-
-def _interest(xp: Any, log_interest: float, lent: Array, age: Array) -> Array:
-    """γ^(−age), 1 without a debt, infinite if it overflows the dtype."""
-    age = xp.where(lent == 0, 0, age)
-    if xp is np:
-        with np.errstate(over="ignore"):
-            return np.exp(age.astype(lent.dtype) * log_interest)
-    return xp.exp(xp.astype(age, lent.dtype) * log_interest)
+    def _interest(self, xp: Any, lent: Array, age: Array) -> Array:
+        """γ^(−age), 1 without a debt, infinite if it overflows the dtype."""
+        age = xp.where(lent == 0, 0, age)
+        if xp is np:
+            with np.errstate(over="ignore"):
+                return np.exp(age.astype(lent.dtype) * self._log_interest)
+        return xp.exp(xp.astype(age, lent.dtype) * self._log_interest)
 
 
 def _multiply(xp: Any, lent: Array, interest: Array) -> Array:
@@ -155,23 +127,3 @@ def _multiply(xp: Any, lent: Array, interest: Array) -> Array:
         with np.errstate(over="ignore"):
             return lent * interest
     return lent * interest
-
-
-def _longest(xp: Any, lent: Array, gamma: float) -> float:
-    """Return the last age whose interest the dtype still holds."""
-    return math.inf if gamma == 1 else math.floor(math.log(float(xp.finfo(lent.dtype).max)) / -math.log(gamma))
-
-
-def _remedy(rewards: Array) -> str:
-    wider = "" if "float64" in str(rewards.dtype) else "use rewards in float64, or "
-    return f"{wider}repay sooner, with grm and a delay"
-
-
-def _refuse_overflow(xp: Any, name: str, gamma: float, shaped: Array, age: Array | None) -> None:
-    where = first_not_finite(xp, shaped)
-    if where is not None:
-        after = "" if age is None else f" after {int(age[where])} steps"
-        raise OverflowError(
-            f"{name}: the settlement of {place_of(where)} overflows {shaped.dtype}{after}: at γ = {gamma} its interest "
-            f"can be held for {_longest(xp, shaped, gamma):,} steps; {_remedy(shaped)}"
-        )

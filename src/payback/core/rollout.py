@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -13,8 +13,6 @@ from payback.core.arrays import Array, fields_of, is_tuple, namespace
 from payback.core.transform import RewardTransform, State
 from payback.core.validate import read_arrays, refuse_not_finite, refuse_overflow
 
-CHUNK = 64
-"""Rows cast to float64 at a time, few enough to stay in the cache."""
 HOST = ("cpu",)
 """Torch's devices whose memory NumPy shares."""
 Read = tuple[Array, Array, Array | None, Array | None]
@@ -59,22 +57,25 @@ def _shape(xp: Any, transform: RewardTransform, state: State, block: Read) -> tu
             part_state, rewards = _shape(xp, part, part_state, (rewards, dones, valid, settle))
             states.append(part_state)
         return tuple(states), rewards
+    result = NotImplemented
     if block[0].ndim == 2:
         result = transform._block(state, *block)
         if result is NotImplemented and is_torch_namespace(xp):
-            result = _torch_block(xp, transform, state, block)
-        if result is not NotImplemented:
-            return result
-    return _step_through(xp, transform, state, block)
+            if block[0].device.type in HOST:
+                result = _through_numpy(xp, transform._block, (state, *block))
+            else:
+                result = _on_device(xp, transform, state, block)
+    return _step_through(xp, transform, state, block) if result is NotImplemented else result
 
 
-def _torch_block(xp: Any, transform: RewardTransform, state: State, block: Read) -> Any:
-    """Take NumPy's fast form of a block on the host, and forms without a loop over T of one on an accelerator."""
-    if block[0].device.type in HOST:
-        return _through_numpy(xp, transform._block, (state, *block))
-    from payback.core.torch_blocks import torch_block  # not at the top, because the matches import this module
-
-    return torch_block(xp, transform, state, block)
+def _on_device(xp: Any, transform: RewardTransform, state: State, block: Read) -> Any:
+    """Take the form without a loop over T."""
+    rewards, _, valid, _ = block
+    result = transform._device_block(xp, state, *block)
+    if result is NotImplemented:
+        return result
+    state, shaped = result[0], result[1].to(rewards.dtype)
+    return state, shaped if valid is None else xp.where(valid, shaped, 0.0)
 
 
 def _through_numpy(xp: Any, form: Callable[..., Any], whole: tuple[Any, ...]) -> Any:
@@ -150,47 +151,3 @@ def _map(function: Callable[[Any], Any], tree: Any) -> Any:
 def _as_block(values: Array) -> Array:
     """Return (T, B); the (T,) of one environment becomes (T, 1)."""
     return values[:, None] if values.ndim == 1 else values
-
-
-# ------------------------------------------------------------------ rows of a NumPy block
-
-# NumPy's block forms walk down the rows with a running sum. They touch rewards in whole rows, and the few episode ends
-# one by one. Sums are in float64, in which the rounding of γ doesn't add up.
-
-
-def invalid_only_between_episodes(dones: np.ndarray, valid: np.ndarray, debtless: np.ndarray) -> bool:
-    """Return whether no invalid row has a debt, whose loans would have to stop ageing there."""
-    free = np.concatenate((debtless[None], dones[:-1] | ~valid[:-1]))
-    return bool((valid | free).all())
-
-
-def accumulate(
-    interest: float, debt: np.ndarray, rewards: np.ndarray, read: np.ndarray, write: np.ndarray, values: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Run debt ← (debt + rewards[t])·interest over the rows; return the last debt and the debts at `read`.
-
-    `read` and `write` are sorted flat positions: the debt is read there before its row is added, and set to `values`
-    after.
-    """
-    found = np.empty(read.size)
-    (readers, reads), (writers, writes) = (split_by_row(at, *rewards.shape) for at in (read, write))
-    with np.errstate(over="ignore"):  # sums that are never read may overflow
-        for t, row in enumerate(_float64_rows(rewards)):
-            if reads[t + 1] > reads[t]:
-                found[reads[t] : reads[t + 1]] = debt[readers[reads[t] : reads[t + 1]]]
-            debt += row
-            debt *= interest
-            if writes[t + 1] > writes[t]:
-                debt[writers[writes[t] : writes[t + 1]]] = values[writes[t] : writes[t + 1]]
-    return debt, found
-
-
-def split_by_row(at: np.ndarray, T: int, B: int) -> tuple[np.ndarray, list[int]]:
-    """Return the columns of sorted flat positions, and where each row's columns begin."""
-    starts = np.searchsorted(at, np.arange(T + 1) * B)
-    return at % B, starts.tolist()
-
-
-def _float64_rows(rewards: np.ndarray) -> Iterator[np.ndarray]:
-    for first in range(0, len(rewards), CHUNK):
-        yield from rewards[first : first + CHUNK].astype(np.float64, copy=False)

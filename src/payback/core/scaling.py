@@ -24,14 +24,9 @@ from payback.core.arrays import (
     wide_dtype,
 )
 from payback.core.center import RunningStatistic
+from payback.core.torch_blocks import sums_before_rows, wide
 from payback.core.transform import RewardTransform, State
-from payback.core.validate import (
-    ExpectedShape,
-    read_gamma,
-    read_state,
-    read_terms,
-    refuse_made,
-)
+from payback.core.validate import ExpectedShape, read_gamma, read_state, refuse_made
 
 
 def scale(c: float) -> RewardTransform:
@@ -69,19 +64,15 @@ def stateless(f: Callable[[Any], Any]) -> RewardTransform:
     """
     if not callable(f):
         raise TypeError(f"stateless needs a function of the reward, got {f!r}")
-
     return _Stateless(f)
 
 
 class RmsState(NamedTuple):
     """The running mean square: scalars, shared by all environments."""
 
-    weight: Array
-    """The weight of the valid rewards so far: their number, or less with a horizon."""
-    squares: Array
-    """Σ F² over them, with the same weights."""
-    fade: Array
-    """The factor by which old rewards fade with each new one: 1 − 1/horizon, or 1."""
+    weight: Array  # the number of valid rewards so far, or less with a horizon
+    squares: Array  # Σ F² over them, with the same weights
+    fade: Array  # as in `CenterState`
     shared = ("weight", "squares")
     constants = ("fade",)
 
@@ -116,18 +107,21 @@ class _ScaleByRms(RunningStatistic):
         squares = kept * state.squares + xp.sum(cast_to(xp, reward, wide) ** 2)
         return RmsState(kept * state.weight + seen, squares, state.fade), reward / cast_to(xp, rms, reward.dtype)
 
+    def _device_block(self, xp: Any, state: RmsState, rewards: Any, dones: Any, valid: Any, settle: Any) -> Any:
+        before, values = (wide(xp, state.weight), wide(xp, state.squares)), wide(xp, rewards).square()
+        weights, squares, _ = sums_before_rows(xp, self._fade, *before, values, valid)
+        rms = xp.where(squares > 0, (squares / xp.where(weights > 0, weights, 1.0)).sqrt(), 1.0)
+        after = RmsState(weights[-1].to(state.weight.dtype), squares[-1].to(state.squares.dtype), state.fade)
+        return after, rewards / rms[:-1].to(rewards.dtype)[:, None]
+
 
 class StdState(NamedTuple):
     """The running mean and spread: scalars, shared by all environments."""
 
-    weight: Array
-    """Weight of the valid rewards seen: their number, or less with a horizon."""
-    mean: Array
-    """F̄ of them."""
-    spread: Array
-    """Σ (F − F̄)² over them, with the same weights."""
-    fade: Array
-    """As in `RmsState`."""
+    weight: Array  # the number of valid rewards so far, or less with a horizon
+    mean: Array  # F̄ of them
+    spread: Array  # Σ (F − F̄)² over them, with the same weights
+    fade: Array  # as in `CenterState`
     shared = ("weight", "mean", "spread")
     constants = ("fade",)
 
@@ -163,16 +157,11 @@ class _ScaleByStd(RunningStatistic):
 class ReturnStdState(NamedTuple):
     """The running mean and spread of discounted returns, and each environment's return so far."""
 
-    weight: Array
-    """The valid steps seen."""
-    mean: Array
-    """The mean of their R."""
-    spread: Array
-    """Σ (R − R̄)² over them."""
-    returns: Array
-    """(B,) R of each environment's current episode."""
-    terms: Array
-    """(1,) γ."""
+    weight: Array  # the number of valid steps so far
+    mean: Array  # the mean of their R
+    spread: Array  # Σ (R − R̄)² over them
+    returns: Array  # (B,) R of each environment's current episode
+    terms: Array  # (1,) γ
     shared = ("weight", "mean", "spread")
     constants = ("terms",)
 
@@ -210,8 +199,7 @@ class _ScaleByReturnStd(RewardTransform):
         return ReturnStdState(zero, zero, zero, returns, constant(xp, self._terms, returns, wide_dtype(xp)))
 
     def _expected(self, state: ReturnStdState) -> ExpectedShape:
-        read_state(self._name, state, ReturnStdState)
-        read_terms(self._name, state.terms, self._terms)
+        read_state(self._name, state, ReturnStdState, self._terms)
         return state.returns, state.returns.shape
 
     def _step(self, xp: Any, state: Any, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[Any, Array]:

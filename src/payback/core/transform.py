@@ -18,15 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from payback.core.arrays import Array, Mask, fields_of, is_tuple, namespace
-from payback.core.validate import (
-    OWN,
-    ExpectedShape,
-    read_flags,
-    read_gamma,
-    read_made,
-    read_step,
-    refuse_overflow,
-)
+from payback.core.validate import OWN, ExpectedShape, read_flags, read_gamma, read_made, read_step, refuse_overflow
 
 State = Any
 """A transform's state: a NamedTuple of arrays, or a tuple of states for a chain."""
@@ -50,12 +42,8 @@ Flags = NDArray[np.bool_] | TorchLike | JaxLike
 """Flags: booleans. Integers 0 and 1 work at run time, too."""
 
 
-class TransformInit(Protocol):
-    """`init(example) -> state`: the state before the first step."""
-
-    def __call__(self, example: Any, /) -> State:
-        """Make a state for rewards like `example`: any array of their library, dtype, device and shape (B,)."""
-        ...
+TransformInit = Callable[[Any], State]
+"""`init(example) -> state`, for rewards like `example`: any array of their library, dtype, device and shape (B,)."""
 
 
 class TransformUpdate(Protocol):
@@ -75,17 +63,11 @@ class TransformUpdate(Protocol):
         ...
 
 
-Step = Callable[[Any, State, Array, Array | None, Array | None, Array | None], tuple[State, Array]]
-"""(xp, state, reward, done, valid, settle) → (state, shaped), on validated arrays; see `RewardTransform._step`."""
-
-
 class Schedule(NamedTuple):
     """m_k, the share of a loan that is repaid at age k while its episode goes on; the rest is due at the end."""
 
-    shares: np.ndarray
-    """(n,) m_0 … m_{n−1}."""
-    fade: float = 0.0
-    """Each later share over the one before it."""
+    shares: np.ndarray  # (n,) m_0 … m_{n−1}
+    fade: float = 0.0  # each later share over the one before it
 
 
 class RewardTransform:
@@ -100,14 +82,11 @@ class RewardTransform:
     array([2., 6.])
     """
 
-    _name: ClassVar[str] = ""
-    """The public function that makes it, for errors and `repr`."""
-    _factor: float | None = None
-    """The constant c of a transform F′ = c·F, the only kind that may follow a match."""
-    _parts: tuple[RewardTransform, ...] = ()
-    """A chain's members, in order."""
-    _call: str | None = None
-    """The call that made it, if it is not the one of its class."""
+    _name: ClassVar[str] = ""  # the public function that makes it, for errors and `repr`
+    _named: ClassVar[bool] = True  # whether `repr` names the arguments
+    _factor: float | None = None  # the constant c of a transform F′ = c·F, the only kind that may follow a match
+    _parts: tuple[RewardTransform, ...] = ()  # a chain's members, in order
+    _call: str | None = None  # the call that made it, if it is not the one of its class
 
     def __init__(self, init: TransformInit, update: TransformUpdate) -> None:
         self._set(init=init, update=update)
@@ -141,6 +120,10 @@ class RewardTransform:
         """Return (state, shaped) of a validated (T, B) block, or NotImplemented to step through it."""
         return NotImplemented
 
+    def _device_block(self, xp: Any, state: State, rewards: Any, dones: Any, valid: Any, settle: Any) -> Any:
+        """Do the same to Torch tensors on an accelerator; what invalid rows get means nothing."""
+        return NotImplemented
+
     def _set(self, **values: Any) -> None:
         """Set attributes while the transform is being made."""
         vars(self).update(values)
@@ -165,8 +148,9 @@ class RewardTransform:
     def __repr__(self) -> str:
         if self._call or not self._name:
             return self._call or f"{type(self).__name__}(init={self.init!r}, update={self.update!r})"
-        given = ((f, getattr(self, f.name)) for f in fields(cast(Any, self)))
-        return f"{self._name}({', '.join(f'{f.name}={value!r}' for f, value in given if value != f.default)})"
+        given = [(f.name, value) for f in fields(cast(Any, self)) if (value := getattr(self, f.name)) != f.default]
+        shown = [(f"{name}=" if self._named else "") + getattr(x, "__name__", repr(x)) for name, x in given]
+        return f"{self._name}({', '.join(shown)})"
 
 
 class Match(RewardTransform):
@@ -197,7 +181,6 @@ class Match(RewardTransform):
     gamma: float
     """γ of the interest: the learner's own discount."""
     falls_due_alone: bool = False
-    """Whether each loan falls due after a bounded time."""
 
     def __init__(
         self,
@@ -228,16 +211,6 @@ class Match(RewardTransform):
 
 
 T = TypeVar("T", bound=RewardTransform)
-
-
-def raw_step(transform: RewardTransform) -> Step:
-    """Return the step that trusts its arrays; a user-defined transform's output is validated."""
-    return transform._step
-
-
-def fit_of(transform: RewardTransform, state: State) -> ExpectedShape | None:
-    """Return what rewards must fit, None if any will do; raise if the state belongs to another transform."""
-    return transform._expected(state)
 
 
 def altered(transform: T, **attributes: Any) -> T:
@@ -354,10 +327,8 @@ class Chain(RewardTransform):
 class ChainWithMatch(Chain, Match):
     """Several transforms, one of them a match."""
 
-    _at: int = field(init=False, compare=False)
-    """The place of the match."""
-    _after: float = field(init=False, compare=False)
-    """The constant by which the match's rewards, and so its debt, are multiplied."""
+    _at: int = field(init=False, compare=False)  # the place of the match
+    _after: float = field(init=False, compare=False)  # the constant that multiplies its rewards, and so its debt
 
     def __post_init__(self) -> None:
         """Take γ from the match and multiply the constants after it."""

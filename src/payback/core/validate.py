@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from numbers import Real
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from array_api_compat import is_torch_array
@@ -76,36 +77,33 @@ def read_horizon(horizon: Any) -> float:
     return 1 - 1 / float(horizon)
 
 
-def read_fade(name: str, found: Array, fade: float) -> None:
-    """Refuse the state of a mean with another horizon, except in JAX, as in `read_terms`."""
-    if isinstance(found, (np.ndarray, np.generic)):
-        same = float(cast(Any, found)) == fade
-    else:  # in the tensor's own dtype, because a Torch module may have been cast
-        same = not (is_torch_array(found) and can_look(None, found)) or bool(found == found.new_tensor(fade))
-    if not same:
-        raise ValueError(f"{name} was given the state of a mean with another horizon; {OWN}")
+def read_state(name: str, state: Any, kind: type[Any], constants: np.ndarray | None = None) -> None:
+    """Refuse the state of another transform, or of one with other constants: γ, ages and shares, or a horizon.
 
-
-def read_state(name: str, state: Any, kind: type) -> None:
-    """Refuse the state of another transform."""
+    JAX's constants are compared in `load_state(path, like=…)` only, because reading a value would break `jit`.
+    """
     if type(state) is not kind:
         raise TypeError(f"{name} was given a state of type {type(state).__name__}, not its own {kind.__name__}; {OWN}")
-
-
-def read_terms(name: str, found: Array, terms: np.ndarray) -> None:
-    """Refuse a state whose terms (γ, then ages and shares) are not this match's.
-
-    JAX states are compared in `load_state(path, like=…)` only, because reading a value would break `jit`.
-    """
-    if found is terms or not (isinstance(found, np.ndarray) or (is_torch_array(found) and can_look(None, found))):
+    if constants is None:
         return
-    there: np.ndarray = np.asarray(cast(Any, found))
-    ours = terms.astype(there.dtype)
-    if there.shape == ours.shape and np.array_equal(there, ours):
+    there: Any = getattr(state, kind.constants[0])
+    if there is constants:
         return
-    other_gamma = there.size and there.flat[0] != ours[0]
-    what = f"γ = {there.flat[0]:g}, not {terms[0]:g}" if other_gamma else "other ages or shares"
-    raise ValueError(f"{name} was given the state of a match with {what}; {OWN}")
+    # In the dtype of the state, because a Torch module may have been cast.
+    if isinstance(there, (np.ndarray, np.generic)):
+        ours: Any = constants.astype(there.dtype)
+    elif is_torch_array(there) and can_look(None, there):
+        ours = there.new_tensor(constants)
+    else:
+        return
+    if there.shape == ours.shape and (there == ours).all():
+        return
+    what = "a match with other ages or shares"
+    if not ours.shape:
+        what = "a mean with another horizon"
+    elif len(there) and there[0] != ours[0]:
+        what = f"a match with γ = {float(there[0]):g}, not {constants[0]:g}"
+    raise ValueError(f"{name} was given the state of {what}; {OWN}")
 
 
 def read_step(
@@ -133,10 +131,7 @@ def read_arrays(
     valid: Array | None,
     settle: Array | None,
 ) -> tuple[Any, Array, Array, Array | None, Array | None]:
-    """Return (xp, reward, done, valid, settle) of a step or a block as floats and booleans that fit the state.
-
-    `ends` is the caller's name for `done`, for errors.
-    """
+    """Return the same of a step or a block; `ends` is the caller's name for `done`, for errors."""
     xp = namespace(reward) if fit is None else namespace(reward, fit[0])
     reward = as_floats(xp, detached(reward), float_dtype(xp, reward) if fit is None else fit[0].dtype)
     if fit is not None:
@@ -232,17 +227,31 @@ def refuse_made(xp: Any, name: object, shaped: Array) -> None:
         )
 
 
-def refuse_overflow(xp: Any, name: object, shaped: Array) -> None:
-    """Raise if shaped rewards overflow the dtype: they are not finite although the rewards were."""
+def refuse_overflow(xp: Any, name: object, shaped: Array, gamma: float | None = None) -> None:
+    """Raise if shaped rewards, or settlements at γ, are not finite although the rewards were."""
     if xp is np and all_finite(shaped):
         return
     where = first_not_finite(xp, shaped)
     if where is not None:
-        wider = "" if "float64" in str(shaped.dtype) else "use rewards in float64, or "
+        what, why = "shaped reward", ""
+        if gamma is not None:
+            steps = longest_held(xp, shaped.dtype, gamma)
+            what, why = "settlement", f": at γ = {gamma} it holds the interest of {steps:,} steps"
         raise OverflowError(
-            f"{name}: the shaped reward of {place_of(where)} overflows {shaped.dtype} (no state was changed); {wider}"
-            "repay sooner, with grm and a shorter delay, or scale the bonus down"
+            f"{name}: the {what} of {place_of(where)} overflows {shaped.dtype}{why} (no state was changed); "
+            f"{repay_sooner(shaped.dtype)}, or scale the bonus down"
         )
+
+
+def longest_held(xp: Any, dtype: Any, gamma: float) -> float:
+    """Return the last age whose interest γ⁻ᵏ the dtype still holds."""
+    return math.inf if gamma == 1 else math.ceil(math.log(float(xp.finfo(dtype).max)) / -math.log(gamma)) - 1
+
+
+def repay_sooner(dtype: Any) -> str:
+    """Say what to do about interest that the dtype cannot hold."""
+    wider = "" if "float64" in str(dtype) else "use rewards in float64, or "
+    return f"{wider}repay sooner, with grm and a delay"
 
 
 def place_of(where: tuple[int, ...]) -> str:
