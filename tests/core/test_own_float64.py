@@ -31,7 +31,7 @@ def at_end(gamma: float) -> payback.Match:
     )
 
 
-@pytest.mark.parametrize("gamma", [0.9, 0.95])
+@pytest.mark.parametrize("gamma", [0.9, 0.95, 0.99])
 def test_its_settlement_may_overflow_float32(gamma: float):
     """γ⁻ᴺ leaves float32 in the check's long episodes, which is no fault of a match that repays at the end."""
     payback.check_transform(at_end(gamma), gamma=gamma, effort="quick")

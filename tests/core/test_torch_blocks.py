@@ -22,6 +22,11 @@ MAKE = {
     "grm": lambda: payback.grm(GAMMA, 5, center=payback.center(50)),
     "rms": lambda: payback.chain(payback.scale_by_rms(50), payback.match_after(GAMMA, 2), payback.scale(2)),
     "rms of all": lambda: payback.scale_by_rms(),
+    "std": lambda: payback.chain(payback.scale_by_std(), payback.match_after(GAMMA, 2)),
+    "recent std": lambda: payback.scale_by_std(30),
+    "return std": lambda: payback.scale_by_return_std(GAMMA),
+    "schedule": lambda: payback.scale_by_schedule(lambda steps: (1 - steps / 300).clip(0, 1)),
+    "constant": lambda: payback.scale_by_schedule(lambda steps: 0.5),
 }
 
 
@@ -65,6 +70,14 @@ def test_blocks_are_equal_to_stepping(name, all_valid, accelerator):
         torch.testing.assert_close(paid, expected, rtol=1e-9, atol=1e-9)
     if isinstance(transform, payback.Match):
         torch.testing.assert_close(payback.owed(transform, other), payback.owed(transform, one), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_an_empty_block_changes_nothing(name, accelerator):
+    transform, nothing = MAKE[name](), torch.zeros(0, 4)
+    state = transform.init(torch.zeros(4))
+    after, paid = payback.shape_rollout(transform, state, nothing, nothing.bool())
+    assert (after, paid.shape) == (state, (0, 4))
 
 
 def test_float32_is_summed_in_float64(accelerator):

@@ -3,6 +3,7 @@
 import copy
 import pickle
 from dataclasses import FrozenInstanceError
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,12 @@ class Tripled(payback.RewardTransform):
     def __init__(self) -> None:
         pass
 
+    @cached_property
+    def table(self) -> np.ndarray:
+        return np.arange(3)
+
     def init(self, example: Any, /) -> Any:
+        _ = self.table
         return ()
 
     def update(self, state: Any, reward: Any, done: Any, valid: Any = None, settle: Any = None) -> tuple[Any, Any]:
@@ -85,3 +91,10 @@ def test_a_subclass_with_methods_works_in_a_chain():
     stream = random_stream(1, 9, 2)
     expected = step_through(payback.chain(payback.scale(3), payback.match_at_end(1.0)), stream)[1]
     assert np.array_equal(step_through(shaping, stream)[1], expected)
+
+
+def test_what_a_subclass_has_computed_does_not_make_it_another_transform():
+    one, other = Tripled(), Tripled()
+    one.init(np.zeros(1)), other.init(np.zeros(1))
+    assert one == other
+    assert hash(one) == hash(Tripled())

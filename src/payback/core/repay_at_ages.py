@@ -165,11 +165,8 @@ class RepayAtAges(Repayment):
         return AgesState(lent[T:][::-1].copy(), state.terms), shaped
 
     def _device_block(self, xp: Any, state: Any, rewards: Any, dones: Any, valid: Any, settle: Any) -> Any:
-        T = rewards.shape[0]
-        if T == 0:
-            return state, rewards
         if valid is None:
-            rows = xp.full(rewards.shape[1:], T, dtype=xp.int64, device=rewards.device)
+            rows = xp.full(rewards.shape[1:], len(rewards), dtype=xp.int64, device=rewards.device)
             loans, shaped = self._repay_on_device(xp, state.loans, rewards, dones, rows)
             return AgesState(loans, state.terms), shaped
         # Take the invalid rows out, and put them back.

@@ -71,6 +71,8 @@ def _shape(xp: Any, transform: RewardTransform, state: State, block: Read) -> tu
 def _on_device(xp: Any, transform: RewardTransform, state: State, block: Read) -> Any:
     """Take the form without a loop over T."""
     rewards, _, valid, _ = block
+    if not len(rewards):
+        return state, rewards
     result = transform._device_block(xp, state, *block)
     if result is NotImplemented:
         return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from payback.core.arrays import (
     wide_dtype,
 )
 from payback.core.center import RunningStatistic
-from payback.core.torch_blocks import sums_before_rows, wide
+from payback.core.torch_blocks import before_each_row, sums_before_rows, wide
 from payback.core.transform import RewardTransform, State
 from payback.core.validate import ExpectedShape, read_gamma, read_state, refuse_made
 
@@ -149,9 +149,13 @@ class _ScaleByStd(RunningStatistic):
     _kind = StdState
 
     def _step(self, xp: Any, state: Any, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[Any, Array]:
-        moments, std = (state.weight, state.mean, state.spread), _deviation(xp, state)
-        moments = _with_rows(xp, moments, reward, valid, None if self._fade == 1 else state.fade)
+        std = _deviation(xp, *state[:3])
+        moments = _with_rows(xp, state[:3], reward, valid, None if self._fade == 1 else state.fade)
         return StdState(*moments, state.fade), reward / cast_to(xp, std, reward.dtype)
+
+    def _device_block(self, xp: Any, state: StdState, rewards: Any, dones: Any, valid: Any, settle: Any) -> Any:
+        moments, std = _moments_before_rows(xp, self._fade, state[:3], wide(xp, rewards), valid)
+        return StdState(*moments, state.fade), rewards / std.to(rewards.dtype)[:, None]
 
 
 class ReturnStdState(NamedTuple):
@@ -203,14 +207,24 @@ class _ScaleByReturnStd(RewardTransform):
         return state.returns, state.returns.shape
 
     def _step(self, xp: Any, state: Any, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[Any, Array]:
-        std = _deviation(xp, state)
+        std = _deviation(xp, *state[:3])
         returns = reward + self.gamma * state.returns
-        moments = _with_rows(xp, (state.weight, state.mean, state.spread), returns, valid, None)
+        moments = _with_rows(xp, state[:3], returns, valid, None)
         if valid is not None:
             returns = xp.where(valid, returns, state.returns)
         if done is not None:
             returns = xp.where(done, 0.0, returns)
         return ReturnStdState(*moments, returns, state.terms), reward / cast_to(xp, std, reward.dtype)
+
+    def _device_block(self, xp: Any, state: ReturnStdState, rewards: Any, dones: Any, valid: Any, settle: Any) -> Any:
+        F = wide(xp, rewards)
+        kept, added = xp.where(dones, 0.0, xp.full_like(F, self.gamma)), xp.where(dones, 0.0, F)
+        if valid is not None:
+            kept = xp.where(valid, kept, 1.0)
+        returns = before_each_row(xp, kept, added, wide(xp, state.returns))
+        moments, std = _moments_before_rows(xp, 1.0, state[:3], F + self.gamma * returns[:-1], valid)
+        after = ReturnStdState(*moments, returns[-1].to(rewards.dtype), state.terms)
+        return after, rewards / std.to(rewards.dtype)[:, None]
 
 
 class ScheduleState(NamedTuple):
@@ -252,11 +266,20 @@ class _ScaleBySchedule(RewardTransform):
         read_state(self._name, state, ScheduleState)
 
     def _step(self, xp: Any, state: Any, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[Any, Array]:
-        coefficient = self._coefficient(xp, state.steps, reward)
+        coefficient = self._coefficient(xp, reward, state.steps)
         seen = math.prod(reward.shape) if valid is None else cast_to(xp, xp.sum(valid), state.steps.dtype)
         return ScheduleState(state.steps + seen), reward * coefficient
 
-    def _coefficient(self, xp: Any, steps: Array, reward: Array) -> Array:
+    def _device_block(self, xp: Any, state: Any, rewards: Any, dones: Any, valid: Any, settle: Any) -> Any:
+        seen = (xp.ones_like(rewards, dtype=xp.bool) if valid is None else valid).sum(1)
+        steps = state.steps + seen.cumsum(0)
+        try:
+            coefficients = xp.vmap(partial(self._coefficient, xp, rewards))(steps - seen)
+        except RuntimeError:  # a schedule that branches on the number of steps
+            return NotImplemented
+        return ScheduleState(steps[-1].to(state.steps.dtype)), rewards * coefficients[:, None]
+
+    def _coefficient(self, xp: Any, reward: Array, steps: Array) -> Array:
         """Return f(n) in the reward's dtype."""
         found = self.f(steps)
         shape = tuple(getattr(found, "shape", ()))
@@ -276,15 +299,15 @@ class _ScaleBySchedule(RewardTransform):
         return f"scale_by_schedule({getattr(self.f, '__name__', self.f)})"
 
 
-def _deviation(xp: Any, state: Any) -> Array:
+def _deviation(xp: Any, weight: Array, mean: Array, spread: Array) -> Array:
     """Return √(spread/weight), or 1 where that is less than a thousandth of the mean."""
-    variance = state.spread / xp.where(state.weight > 0, state.weight, 1.0)
-    varies = variance > 1e-6 * state.mean**2
+    variance = spread / xp.where(weight > 0, weight, 1.0)
+    varies = variance > 1e-6 * mean**2
     return xp.sqrt(xp.where(varies, variance, 1.0))
 
 
 def _with_rows(
-    xp: Any, moments: tuple[Array, Array, Array], rows: Array, valid: Array | None, fade: Array | None
+    xp: Any, moments: tuple[Array, ...], rows: Array, valid: Array | None, fade: Array | None
 ) -> tuple[Array, Array, Array]:
     """Add the valid rows to (weight, mean, spread), of which old ones keep `fade` per row (Chan et al. 1979)."""
     weight, mean, spread = moments
@@ -298,6 +321,23 @@ def _with_rows(
     share = n / xp.where(weight + n > 0, weight + n, 1.0)
     spread = kept * spread + xp.sum(away**2) + (own - mean) ** 2 * weight * share
     return weight + n, mean + share * (own - mean), spread
+
+
+def _moments_before_rows(
+    xp: Any, fade: float, moments: tuple[Array, ...], rows: Array, valid: Any
+) -> tuple[tuple[Array, Array, Array], Array]:
+    """Return (weight, mean, spread) after a Torch block, and the deviation before each of its rows."""
+    weight, mean, spread = (wide(xp, x) for x in moments)
+    many = rows.numel() if valid is None else valid.sum()
+    # From a point among the values, so that squares of a large mean do not cancel.
+    near = (weight * mean + (rows if valid is None else rows * valid).sum()) / (weight + many).clip(min=1.0)
+    away, before = rows - near if valid is None else (rows - near) * valid, mean - near
+    weights, sums, _ = sums_before_rows(xp, fade, weight, weight * before, away, valid)
+    _, squares, _ = sums_before_rows(xp, fade, weight, spread + weight * before**2, away**2, valid)
+    means = sums / weights.clip(min=1e-30)
+    spreads = (squares - sums * means).clip(min=0.0)
+    weight, mean, spread = (x[-1].to(moments[0].dtype) for x in (weights, near + means, spreads))
+    return (weight, mean, spread), _deviation(xp, weights[:-1], near + means[:-1], spreads[:-1])
 
 
 class _Memoryless(RewardTransform):

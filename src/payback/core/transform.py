@@ -140,10 +140,10 @@ class RewardTransform:
         }
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and vars(self) == vars(other)
+        return type(self) is type(other) and self.__getstate__() == other.__getstate__()
 
     def __hash__(self) -> int:
-        return hash((type(self), *vars(self).values()))
+        return hash((type(self), *self.__getstate__().values()))
 
     def __repr__(self) -> str:
         if self._call or not self._name:
