@@ -301,6 +301,7 @@ def test_its_state_is_saved(tmp_path):
     ("options", "words"),
     [
         ({"gamma": 1.5}, r"gamma must lie in \(0, 1\]"),
+        ({"gamma": True}, r"gamma must lie in \(0, 1\]"),
         ({"lam": -0.1}, r"lam must lie in \[0, 1\]"),
         ({"lam": float("nan")}, r"lam must lie in \[0, 1\]"),
         ({"gae_lambda": 2}, r"gae_lambda must lie in \[0, 1\]"),
@@ -343,6 +344,8 @@ NAN = np.where(np.arange(T * B).reshape(T, B) == 2 * B + 3, np.nan, 0.0)
         ({"values": ZEROS, "last_values": ZEROS[0], "truncated": OVER}, r"last_values as \(T, B\)"),
         ({"weight": 1.5}, r"weight must lie in \[0, 1\]"),
         ({"weight": ZEROS[0]}, "one number"),
+        ({"weight": np.array(1.5)}, r"weight must lie in \[0, 1\]"),
+        ({"weight": np.array(np.nan)}, r"weight must lie in \[0, 1\]"),
     ],
 )
 def test_bad_rollouts_get_one_sentence(changed, words):
@@ -356,6 +359,13 @@ def test_other_libraries_states_and_endless_values_are_refused():
     estimator = payback.grm_adv(GAMMA, 3, 0.9)
     with pytest.raises(TypeError, match="one library"):
         estimator.estimate(estimator.init(ZEROS[0]), ZEROS, torch.zeros((T, B)))
+    for bad in (OVER.tolist(), None):
+        with pytest.raises(TypeError, match="one library"):
+            estimator.estimate(estimator.init(ZEROS[0]), ZEROS, bad)
+    with pytest.raises(TypeError, match="one library"):
+        estimator.estimate(
+            estimator.init(torch.zeros(B)), torch.zeros(T, B), torch.zeros(T, B) > 0, weight=jnp.float32(0.5)
+        )
     with pytest.raises(TypeError, match="one library"):
         estimator.estimate(estimator.init(ZEROS[0]), ZEROS, OVER, values=torch.zeros((T, B)), last_values=ZEROS[0])
     with pytest.raises(TypeError, match="not its own CenterState"):
@@ -365,3 +375,5 @@ def test_other_libraries_states_and_endless_values_are_refused():
     for bad in ((0.5, 0.5), (0.5, 1.1), (0.5, 0.7, 0.0)):
         with pytest.raises(ValueError, match="taken_back needs"):
             payback.taken_back(0.1, *bad)
+    with pytest.raises(ValueError, match="progress must be a share of training, got nan"):
+        payback.taken_back(float("nan"))

@@ -11,6 +11,7 @@ GAE is derived in docs/understand/advantage-side.md. Nothing here is mutable, so
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 from array_api_compat import is_jax_namespace, is_torch_namespace
 
 from payback.core import rollout
-from payback.core.arrays import Array, cast_to, first_not_finite, namespace
+from payback.core.arrays import Array, Mask, can_look, cast_to, first_not_finite, namespace
 from payback.core.backwards import Rows, Sum, sum_backwards
 from payback.core.center import center as centering
 from payback.core.rollout import _as_block, _shape, _through_numpy
@@ -114,6 +115,8 @@ def taken_back(progress: Any, start: float = 5 / 8, end: float = 7 / 8, least: f
         raise ValueError(f"taken_back needs 0 ≤ start < end ≤ 1 and 0 < least ≤ 1, got {start}, {end} and {least}")
     if isinstance(progress, Real):
         share = float(progress)
+        if math.isnan(share):
+            raise ValueError("progress must be a share of training, got nan")
         return 0.0 if share >= end else least ** min(1.0, max(0.0, (share - start) / (end - start)))
     xp = namespace(progress)
     return xp.where(progress >= end, 0.0, least ** xp.clip((progress - start) / (end - start), 0.0, 1.0))
@@ -136,7 +139,7 @@ class AdvantageEstimator:
         return self.gamma * self.lam
 
     def init(self, example: Array) -> State:
-        """Return the state before the first rollout, for bonuses like `example`, (B,)."""
+        """Make the state for bonuses like `example`, (B,)."""
         return self.center.init(example)
 
     def estimate(
@@ -163,12 +166,7 @@ class AdvantageEstimator:
         late, with `next_done` as row T.
         """
         xp = namespace(bonuses)
-        if (
-            not bonuses.shape
-            or not len(bonuses)
-            or bonuses.ndim > 2
-            or (bonuses.ndim == 1 and not is_jax_namespace(xp))
-        ):
+        if not (bonuses.ndim == 2 or (bonuses.ndim == 1 and is_jax_namespace(xp))) or not len(bonuses):
             raise ValueError(
                 f"{NAME} needs bonuses of shape (T, B), T at least 1, got {tuple(bonuses.shape)}; one environment is "
                 "(T, 1)"
@@ -185,22 +183,14 @@ class AdvantageEstimator:
             settled, carried = (ends & ~cut, cut) if self.carries else (ends | cut, None)
         V, after = self._read_values(xp, F, valid, carried is not None, values, last_values)
         block = (state, F, settled, carried, valid, V, after)
-        on_host = is_torch_namespace(xp) and F.device.type in rollout.HOST
-        found: Any = _through_numpy(xp, self._estimate, block) if on_host else NotImplemented
-        if found is NotImplemented:
-            found = self._estimate(*block)
-        state, advantage, target = found
+        found: Any = NotImplemented
+        if is_torch_namespace(xp) and F.device.type in rollout.HOST:
+            found = _through_numpy(xp, self._estimate, block)
+        state, advantage, target = self._estimate(*block) if found is NotImplemented else found
         return Estimate(state, _weighed(xp, advantage, weight), target)
 
     def _estimate(
-        self,
-        state: State,
-        F: Array,
-        settled: Array,
-        carried: Array | None,
-        valid: Array | None,
-        V: Array | None,
-        after: Array | None,
+        self, state: State, F: Array, settled: Array, carried: Mask, valid: Mask, V: Array | None, after: Array | None
     ) -> tuple[State, Array, Array | None]:
         """Return (state, A^I, target) of arrays that have been read; invalid rows hold 0."""
         xp = namespace(F)
@@ -234,24 +224,30 @@ class AdvantageEstimator:
             raise ValueError(
                 f"{NAME}: the values of a second critic with discount γλ_I = 1 have no bound; take lam or gamma below 1"
             )
-        own, after = (_floats(xp, x, F) for x in (values, last_values))
-        _refuse_shape("values", own, F.shape)
-        _refuse_shape("last_values", after, F.shape if after.ndim == F.ndim else F.shape[1:])
-        if carries and after.ndim < F.ndim:
+        namespace(values, last_values, F)
+        each = last_values.ndim == F.ndim
+        if carries and not each:
             raise ValueError(
                 f"{NAME}: after a carried truncation the second critic needs the value of the episode's own last "
                 "observation; pass last_values as (T, B), V of what followed each row"
             )
-        own, after = _masked(xp, own, valid), after if after.ndim < F.ndim else _masked(xp, after, valid)
-        for what, x in (("values", own), ("last_values", after)):
-            where = first_not_finite(xp, x)
+        read: list[Array] = []
+        for what, x, rows in (("values", values, True), ("last_values", last_values, each)):
+            shape = tuple(F.shape if rows else F.shape[1:])
+            if tuple(x.shape) != shape:
+                raise ValueError(f"{NAME}: {what} has shape {tuple(x.shape)}, not {shape}, as the bonuses")
+            x = detached(x)
+            x = x if x.dtype == F.dtype else cast_to(xp, x, F.dtype)
+            read.append(_masked(xp, x, valid if rows else None))
+            where = first_not_finite(xp, read[-1])
             if where is not None:
                 raise ValueError(f"{NAME}: {what}{list(where)} is {float(x[where])}; fix the second critic")
-        return own, after
+        return read[0], read[1]
 
 
 def _on_time(what: str, flags: Array, like: Array, late: bool) -> Array:
     """Return flags (T, B) of how each row ended, from CleanRL's if they are `late`."""
+    namespace(flags, like)
     rows, T = (flags.shape or (0,))[0], like.shape[0]
     if rows == T + 1 and late:
         return flags[1:]
@@ -260,28 +256,15 @@ def _on_time(what: str, flags: Array, like: Array, late: bool) -> Array:
     return flags
 
 
-def _floats(xp: Any, x: Array, like: Array) -> Array:
-    namespace(x, like)  # refuses another library
-    x = detached(x)
-    return x if x.dtype == like.dtype else cast_to(xp, x, like.dtype)
-
-
-def _refuse_shape(what: str, x: Array, shape: tuple[int, ...]) -> None:
-    if tuple(x.shape) != tuple(shape):
-        raise ValueError(
-            f"{NAME}: {what} has shape {tuple(x.shape)}, not {tuple(shape)}, for the bonuses it comes with"
-        )
-
-
 def _masked(xp: Any, x: Array, valid: Array | None) -> Array:
     return x if valid is None else xp.where(valid, x, 0.0)
 
 
 def _weighed(xp: Any, advantage: Array, weight: Any) -> Array:
     """Return w·A^I, in the dtype of A^I."""
-    if isinstance(weight, Real):
-        w = read_share("weight", weight)
-        return advantage if w == 1 else advantage * w
-    if tuple(getattr(weight, "shape", (0,))):
+    if not isinstance(weight, Real) and tuple(getattr(weight, "shape", (0,))):
         raise ValueError(f"weight must be one number of [0, 1] such as payback.taken_back(progress), got {weight!r}")
-    return advantage * cast_to(xp, weight, advantage.dtype)
+    if isinstance(weight, Real) or can_look(xp, weight):
+        w = read_share("weight", weight if isinstance(weight, Real) else float(weight))
+        return advantage if w == 1 else advantage * w
+    return advantage * cast_to(namespace(weight, advantage), weight, advantage.dtype)

@@ -31,7 +31,7 @@ ExpectedShape = tuple[Array, tuple[int, ...]]
 
 def read_gamma(gamma: Any) -> float:
     """Return γ as a float; raise unless it is a discount."""
-    if not isinstance(gamma, Real) or not 0 < float(gamma) <= 1:
+    if not isinstance(gamma, Real) or isinstance(gamma, bool) or not 0 < float(gamma) <= 1:
         raise ValueError(f"gamma must lie in (0, 1], got {gamma!r}; use the learner's own discount")
     return float(gamma)
 
