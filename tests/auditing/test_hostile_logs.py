@@ -91,7 +91,7 @@ def test_one_line_and_status_2(name, tmp_path) -> None:
     make, words = CASES[name]
     make(tmp_path / name)
     command = [sys.executable, "-c", LIMITED, str(tmp_path / name)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 2, run.stderr[-500:]
     assert run.stderr.count("\n") == 1
     assert words in run.stderr
