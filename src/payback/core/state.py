@@ -43,21 +43,12 @@ Role = Literal["environment", "shared", "constant"]
 
 
 def leaves(state: State) -> list[Any]:
-    """Return the arrays of a state, in order.
-
-    >>> leaves((np.array([1.0]), {"b": np.array([2.0])}))
-    [array([1.]), array([2.])]
-    """
+    """Return the arrays of a state, in order."""
     return [leaf for leaf, _, _ in _walk(state)]
 
 
 def roles(state: State) -> list[Role]:
-    """Return what each of the arrays belongs to, in the order of `leaves`.
-
-    >>> import payback
-    >>> roles(payback.match_after(0.9, delay=2).init(np.zeros(3)))
-    ['environment', 'constant']
-    """
+    """Return what each of the arrays belongs to, in the order of `leaves`."""
     return [role for _, role, _ in _walk(state)]
 
 
@@ -78,14 +69,10 @@ def _walk(state: State, role: Role = "environment", name: str = "the state") -> 
     if not (is_tuple(state) or is_list(state)):
         yield state, role, name
         return
+    own: dict[str, Role] = dict.fromkeys(_declared(state, "constants"), "constant")
+    own |= dict.fromkeys(_declared(state, "shared"), "shared")
     for part, field in zip(state, fields_of(state) or [""] * len(state), strict=True):
-        yield from _walk(part, role if role != "environment" else _role_of(state, field), field or name)
-
-
-def _role_of(state: Any, field: str) -> Role:
-    if field in _declared(state, "shared"):
-        return "shared"
-    return "constant" if field in _declared(state, "constants") else "environment"
+        yield from _walk(part, own.get(field, role) if role == "environment" else role, field or name)
 
 
 def _declared(state: Any, attribute: str) -> tuple[str, ...]:
@@ -104,26 +91,12 @@ def _declared(state: Any, attribute: str) -> tuple[str, ...]:
 
 
 def shared_of(state: State) -> list[Array]:
-    """Return the arrays that all environments share and that outlive their episodes: F̄ and its like.
-
-    >>> import payback
-    >>> subtract = payback.center()
-    >>> state, _ = subtract.update(subtract.init(np.zeros(2)), np.array([1.0, 3.0]), np.array([False, False]))
-    >>> shared_of(state)[2].item()  # F̄
-    2.0
-    """
+    """Return the arrays that all environments share and that outlive their episodes: F̄ and its like."""
     return [leaf for leaf, role, _ in _walk(state) if role == "shared"]
 
 
 def with_shared(state: State, arrays: list[Any]) -> State:
-    """Return `state` with its shared arrays replaced by `arrays`, which may be numbers or lists.
-
-    >>> import payback
-    >>> shaping = payback.grm(0.9, delay=2)
-    >>> few, many = (shaping.init(np.zeros(n)) for n in (2, 64))
-    >>> running_mean(with_shared(many, shared_of(few)))
-    0.0
-    """
+    """Return `state` with its shared arrays replaced by `arrays`, which may be numbers or lists."""
     own = shared_of(state)
     shapes, given = [tuple(np.shape(x)) for x in own], [tuple(np.shape(x)) for x in arrays]
     if shapes != given:
@@ -135,12 +108,7 @@ def with_shared(state: State, arrays: list[Any]) -> State:
 
 
 def running_mean(state: State) -> float | None:
-    """Return F̄, the first one where a chain centres twice; None where nothing is centred.
-
-    >>> import payback
-    >>> running_mean(payback.grm(0.9, delay=2).init(np.zeros(3)))
-    0.0
-    """
+    """Return F̄, the first one where a chain centres twice; None where nothing is centred."""
     if isinstance(state, CenterState):
         return float(state.mean)
     if not is_tuple(state):
@@ -185,32 +153,15 @@ def load_state(path: str | os.PathLike[str], like: State = None) -> State:
     Traceback (most recent call last):
     FileNotFoundError: ...
     """
-    outline, arrays = _read(path)
-    if like is None and (foreign := _foreign(outline)):
-        raise ValueError(
-            f"{path} holds a {foreign}, a class of your own; "
-            "pass load_state an example of the state, like=transform.init(…)"
-        )
-    if like is not None:
-        _refuse_other(path, outline, arrays, like)
-    return _rebuild_stored(path, outline, arrays, like)
+    return _load(path, like)
 
 
 def load_shared(path: str | os.PathLike[str], state: State) -> State:
     """Return `state` with the shared arrays of a file that was saved with any number of environments.
 
     Raises ValueError where the file holds a state of another transform, γ or horizon.
-
-    >>> import tempfile, payback
-    >>> shaping = payback.grm(0.99, delay=10)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_state(f"{folder}/shaping.npz", shaping.init(np.zeros(4)))
-    ...     payback.owed(shaping, load_shared(f"{folder}/shaping.npz", shaping.init(np.zeros(2))))
-    array([0., 0.])
     """
-    outline, arrays = _read(path)
-    _refuse_other(path, outline, arrays, state, any_number=True)
-    return with_shared(state, shared_of(_rebuild_stored(path, outline, arrays, state)))
+    return with_shared(state, shared_of(_load(path, state, any_number=True)))
 
 
 def write_npz(path: str | os.PathLike[str], layout: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
@@ -241,17 +192,25 @@ def read_npz(
             raise ValueError(f"{not_ours}: {error}") from error
 
 
-def _read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, np.ndarray]]:
-    (found, outline), arrays = read_npz(path, ("format", "state"), _not_ours(path))
+def _load(path: str | os.PathLike[str], like: State, any_number: bool = False) -> State:
+    """Read a state; with `any_number`, `like` may have another number of environments."""
+    not_ours = f"{path} is not a state that save_state wrote, or is damaged"
+    (found, outline), arrays = read_npz(path, ("format", "state"), not_ours)
     if found != FORMAT:
         raise ValueError(
             f"{path} holds a state of format {found}, this version reads {FORMAT}; use the payback that wrote it"
         )
-    return outline, arrays
-
-
-def _not_ours(path: str | os.PathLike[str]) -> str:
-    return f"{path} is not a state that save_state wrote, or is damaged"
+    if like is not None and (difference := _difference(outline, arrays, like, any_number)):
+        raise ValueError(f"{path} holds the state of another transform: {difference}; load it with its own")
+    if like is None and (foreign := _foreign(outline)):
+        raise ValueError(
+            f"{path} holds a {foreign}, a class of your own; "
+            "pass load_state an example of the state, like=transform.init(…)"
+        )
+    try:
+        return _stored(outline, arrays, like)
+    except Exception as error:
+        raise ValueError(f"{not_ours}: {error}") from error
 
 
 def _describe(state: Any, arrays: dict[str, np.ndarray]) -> Any:
@@ -290,23 +249,17 @@ def _foreign(outline: Any) -> str | None:
     return next((name for item in outline.get("items", ()) if (name := _foreign(item))), None)
 
 
-def _refuse_other(
-    path: str | os.PathLike[str], outline: Any, arrays: dict[str, np.ndarray], like: State, any_number: bool = False
-) -> None:
-    """Raise unless a stored state has the structure, the shapes and the constants of an example.
-
-    With `any_number`, the number of environments (the last axis of what belongs to each) may differ.
-    """
+def _difference(outline: Any, arrays: dict[str, np.ndarray], like: State, any_number: bool) -> str | None:
+    """Describe how a stored state differs from an example in structure, shapes or constants."""
     own = _describe(like, mine := {})
-    difference = None
     if _structure(outline) != _structure(own):
-        difference = f"it is a {outline['kind']} there and a {own['kind']} here, or their parts differ"
-    parts = [(role, name) for leaf, role, name in _walk(like) if not _is_plain(leaf)] if difference is None else []
-    for key, (role, name) in zip(mine, parts, strict=bool(parts)):
-        any_width = any_number and role == "environment"
-        difference = difference or _array_difference(name, role == "constant", any_width, arrays[key], mine[key])
-    if difference:
-        raise ValueError(f"{path} holds the state of another transform: {difference}; load it with its own")
+        return f"it is a {outline['kind']} there and a {own['kind']} here, or their parts differ"
+    parts = [(role, name) for leaf, role, name in _walk(like) if not _is_plain(leaf)]
+    found = (
+        _array_difference(name, role == "constant", any_number and role == "environment", arrays[key], mine[key])
+        for key, (role, name) in zip(mine, parts, strict=True)
+    )
+    return next(filter(None, found), None)
 
 
 def _structure(outline: Any) -> Any:
@@ -329,19 +282,16 @@ def _array_difference(name: str, constant: bool, any_width: bool, stored: np.nda
     return f"{what} are {stored.tolist()} there and {own.tolist()} here"
 
 
-def _rebuild_stored(path: str | os.PathLike[str], outline: Any, arrays: dict[str, np.ndarray], like: State) -> State:
-    try:
-        return _stored(outline, arrays, like)
-    except Exception as error:
-        raise ValueError(f"{_not_ours(path)}: {error}") from error
-
-
 def _stored(outline: Any, arrays: dict[str, np.ndarray], like: Any) -> Any:
     kind = outline["kind"]
     if kind == "plain":
         return outline["value"]
     if kind == "array":
-        return _to_library(outline["library"], arrays[outline["name"]], outline["bfloat16"])
+        array, library = arrays[outline["name"]], outline["library"]
+        if library == "numpy":
+            return array
+        xp = import_module("torch" if library == "torch" else "jax.numpy")
+        return xp.asarray(array, dtype=xp.bfloat16 if outline["bfloat16"] else None)
     examples = [None] * len(outline["items"]) if like is None else list(like.values() if kind == "dict" else like)
     items = [_stored(item, arrays, example) for item, example in zip(outline["items"], examples, strict=True)]
     if kind == "dict":
@@ -349,10 +299,3 @@ def _stored(outline: Any, arrays: dict[str, np.ndarray], like: Any) -> Any:
     if kind in ("tuple", "list"):
         return tuple(items) if kind == "tuple" else items
     return (OURS[kind] if like is None else type(like))(*items)
-
-
-def _to_library(library: str, array: np.ndarray, short: bool) -> Array:
-    if library == "numpy":
-        return array
-    xp = import_module("torch" if library == "torch" else "jax.numpy")
-    return xp.asarray(array, dtype=xp.bfloat16 if short else None)
