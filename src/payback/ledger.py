@@ -12,7 +12,8 @@ Nothing is mutable and nothing warns, so `step` runs under `jit`, `vmap` and `sc
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -107,29 +108,28 @@ class Ledger:
     transform: RewardTransform
     on_truncation: OnTruncation | None = None
     trusted: bool = False
-    _raw: Any = field(init=False, repr=False, compare=False)
-    _match: Match | None = field(init=False, repr=False, compare=False)
-    _window: int = field(init=False, repr=False, compare=False)
-    _weights: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Validate the arguments; the rest is derived from them."""
+        """Refuse anything but a transform, and other words for what a truncation does."""
         refuse_unknown(self.transform, self.on_truncation)
-        match = self.transform if isinstance(self.transform, Match) else None
-        gamma = 1.0 if match is None else match.gamma
-        window = WINDOW if gamma == 1 else max(1, min(WINDOW, int(math.log(FADED) / math.log(gamma))))
-        weights = gamma ** -np.arange(window, 0.0, -1.0)
-        parts = {"_raw": self.transform._step, "_match": match, "_window": window, "_weights": weights}
-        for name, value in parts.items():
-            object.__setattr__(self, name, value)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return make, (self.transform, self.on_truncation, self.trusted)
-
-    @property
+    @cached_property
     def settles(self) -> bool:
         """Whether a truncated episode's debt is settled at its last step."""
         return self.on_truncation != "carry" and self._match is not None
+
+    @cached_property
+    def _match(self) -> Match | None:
+        return self.transform if isinstance(self.transform, Match) else None
+
+    @cached_property
+    def _window(self) -> int:
+        gamma = 1.0 if self._match is None else self._match.gamma
+        return WINDOW if gamma == 1 else max(1, min(WINDOW, int(math.log(FADED) / math.log(gamma))))
+
+    @cached_property
+    def _weights(self) -> np.ndarray:
+        return self._match.gamma ** -np.arange(self._window, 0.0, -1.0)  # type: ignore[union-attr]
 
     def init(self, example: Array, loans: Any = None) -> LedgerState:
         """Return the state before the first step, or one that continues from the transform's state `loans`."""
@@ -170,7 +170,7 @@ class Ledger:
             done = settled if self._match is not None else settled | carried
             done = done if valid is None else done & valid
             done = None if xp is np and not any_of(done) else done
-        loans, shaped = self._raw(xp, state.loans, reward, done, valid, event)
+        loans, shaped = self.transform._step(xp, state.loans, reward, done, valid, event)
         if not self.trusted:
             refuse_overflow(xp, repr(self.transform), shaped)
         if self._match is None:

@@ -121,7 +121,9 @@ def delay_for(gamma: float, lam: float, felt: float = 0.8, interest: float = 2.0
         )
     if felt == 1 and lam > 0:
         raise ValueError(f"at lam = {lam:g} no delay has an effective share of 1, because λᴰ is never 0; lower felt")
-    delay = 1 if lam == 0 else _smallest_delay(lam, felt)
+    delay = 1 if lam == 0 else max(1, math.ceil(math.log1p(-felt) / math.log(lam)))
+    if delay > 1 and 1 - lam ** (delay - 1) >= felt - 1e-12:  # whichever way the logarithms were rounded
+        delay -= 1
     factor = _interest_at(gamma, delay)
     if factor <= interest * (1 + 1e-12):
         return delay
@@ -131,12 +133,6 @@ def delay_for(gamma: float, lam: float, felt: float = 0.8, interest: float = 2.0
         f"{factor:.3g}, above {interest:g}; a delay of {most:,} stays below with felt = {1 - lam**most:.3g}. "
         "Lower felt or lam, or raise interest"
     )
-
-
-def _smallest_delay(lam: float, felt: float) -> int:
-    """Return the smallest D with 1 − λᴰ ≥ felt, whichever way the logarithms were rounded."""
-    delay = max(1, math.ceil(math.log1p(-felt) / math.log(lam)))
-    return delay - 1 if delay > 1 and 1 - lam ** (delay - 1) >= felt - 1e-12 else delay
 
 
 def _interest_at(gamma: float, age: int) -> float:
@@ -155,7 +151,7 @@ def _match_in(transform: RewardTransform) -> Match | None:
 
 
 def _weights(lam: float, ages: int, rollout: int | None) -> np.ndarray:
-    """Return the weight of a repayment at age k in the advantage: λᵏ, times the chance that no border comes first."""
+    """λᵏ of a repayment at age k, times the chance that no border comes first."""
     age = np.arange(ages)
     return lam**age if rollout is None else lam**age * np.maximum(0.0, 1 - age / rollout)
 

@@ -256,6 +256,7 @@ def scale_by_schedule(f: Callable[[Any], Any]) -> RewardTransform:
 class _ScaleBySchedule(RewardTransform):
     f: Callable[[Any], Any]
     _name = "scale_by_schedule"
+    _named = False
 
     def init(self, example: Any, /) -> ScheduleState:
         xp = namespace(example)
@@ -294,9 +295,6 @@ class _ScaleBySchedule(RewardTransform):
                 "finite number (no state was changed)"
             )
         return cast_to(xp, found, reward.dtype)
-
-    def __repr__(self) -> str:
-        return f"scale_by_schedule({getattr(self.f, '__name__', self.f)})"
 
 
 def _deviation(xp: Any, weight: Array, mean: Array, spread: Array) -> Array:
@@ -343,6 +341,8 @@ def _moments_before_rows(
 class _Memoryless(RewardTransform):
     """A transform that keeps no state: each valid reward becomes `_apply(xp, reward)`."""
 
+    _named = False
+
     def init(self, example: Any, /) -> State:
         return ()
 
@@ -372,9 +372,6 @@ class _Scale(_Memoryless):
     def _apply(self, xp: Any, reward: Array) -> Array:
         return reward * self._factor
 
-    def __repr__(self) -> str:
-        return f"scale({self.c!r})"
-
 
 @dataclass(frozen=True, repr=False)
 class _Clip(_Memoryless):
@@ -384,9 +381,6 @@ class _Clip(_Memoryless):
 
     def _apply(self, xp: Any, reward: Array) -> Array:
         return xp.clip(reward, float(self.low), float(self.high))
-
-    def __repr__(self) -> str:
-        return f"clip({self.low!r}, {self.high!r})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -408,6 +402,3 @@ class _Stateless(_Memoryless):
         state, shaped = super()._step(xp, state, reward, done, valid, settle)
         refuse_made(xp, self, shaped)  # once the invalid rows are 0: they were 0 before, of which a log makes −∞
         return state, shaped
-
-    def __repr__(self) -> str:
-        return f"stateless({getattr(self.f, '__name__', self.f)})"

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, dataclass, field, fields
 from functools import cached_property
-from types import MethodType
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
@@ -214,11 +213,9 @@ T = TypeVar("T", bound=RewardTransform)
 
 
 def altered(transform: T, **attributes: Any) -> T:
-    """Return a copy with other attributes, such as another `_call`, or `update`."""
+    """Return a copy with other attributes, such as another `_call`."""
     copy = object.__new__(type(transform))
     vars(copy).update(transform.__getstate__(), **attributes)
-    if "update" in attributes:
-        copy._set(_step=MethodType(RewardTransform._step, copy))  # which asks the new update
     return copy
 
 
