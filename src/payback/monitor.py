@@ -257,8 +257,8 @@ class Log:
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_recorder": None}  # a copy opens the log anew
 
-    def restart(self, where: np.ndarray) -> None:
-        """Leave the episodes of the environments `where` unfinished, because of a reset or a carried debt."""
+    def restart(self, where: np.ndarray | None) -> None:
+        """Leave the episodes of the environments `where`, or all, unfinished: because of a reset or a carried debt."""
         if self._recorder is not None:
             self._recorder.restart(where)
 

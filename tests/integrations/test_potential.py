@@ -184,10 +184,10 @@ def test_sb3_shows_each_payment_in_float32_and_keeps_its_truncations(walk):
 
 
 BAD = {
-    "a scalar": (lambda obs: 1.0, ValueError, r"the potential has shape \(\), not \(3,\)"),
+    "a scalar": (lambda obs: 1.0, ValueError, r"the potential at step 0 has shape \(\), not \(3,\)"),
     "a column": (lambda obs: obs[:, :1], ValueError, r"shape \(3, 1\), not \(3,\)"),
     "NaN": (lambda obs: np.array([0.0, np.nan, 0.0]), ValueError, "the potential of environment 1 at step 0 is nan"),
-    "text": (lambda obs: "high", TypeError, "the potential returned a str, not an array of 3 numbers"),
+    "text": (lambda obs: "high", TypeError, "the potential at step 0 is a str, not an array of 3 numbers"),
 }
 
 

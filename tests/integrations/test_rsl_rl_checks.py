@@ -82,7 +82,11 @@ def test_a_wrong_configuration_is_one_sentence(error, sentence, options):
     [
         (ValueError, r"shape \(2, 1\), not \(2,\)", lambda obs, a, n, e: a),
         (RuntimeError, "raised KeyError at step 0", lambda obs, a, n, e: e["nothing"]),
-        (ValueError, "the reward of environment 0 is nan", lambda obs, a, n, e: torch.full((B,), torch.nan)),
+        (
+            ValueError,
+            "the intrinsic reward of environment 0 at step 0 is nan",
+            lambda obs, a, n, e: torch.full((B,), torch.nan),
+        ),
         (OverflowError, "float32 cannot hold", lambda obs, a, n, e: torch.full((B,), 1e39, dtype=torch.float64)),
     ],
 )

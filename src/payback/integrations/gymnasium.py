@@ -26,7 +26,6 @@ import numpy as np
 from payback import messages
 from payback.core.arrays import any_of
 from payback.core.transform import RewardTransform
-from payback.integrations.gymnasium_potential import ShapeVectorWithPotential, ShapeWithPotential
 from payback.integrations.gymnasium_rows import (
     BatchOfOne,
     add_debt_to_final,
@@ -40,6 +39,7 @@ from payback.integrations.gymnasium_rows import (
 )
 from payback.integrations.host import Shaping, ask, bind_bonus, host, read_end, read_intrinsic, refuse_reward_shape
 from payback.integrations.outer_wrappers import OuterWrapperCheck
+from payback.integrations.potential import Potential, Potentials
 from payback.integrations.wiring import MissingResetCheck, check_wiring, warn_stacked
 from payback.ledger import LedgerState, OnTruncation, make
 from payback.monitor import Monitor
@@ -149,10 +149,11 @@ class ShapeVectorReward(Shaping, VectorWrapper):
         resets = ended if self._mode is AutoresetMode.SAME_STEP else None
         if self._missing_reset:
             self._missing_reset.step(ended, self.monitor.steps)
+        row = before, actions, info, valid, resets
         try:
-            F, event = self._read(self._bonus, before, actions, info, valid, resets), None
+            F, event = self._read(self._bonus, row), None
             if self._event is not None:
-                event = read_end("event", self._read(self._event, before, actions, info, valid, resets), self._B)
+                event = read_end("event", self._read(self._event, row), self._B)
             ends = (None, None) if ended is None else (terminated, truncated)
             state, step = self.monitor.step(self.shaping_state, F, *ends, valid, event)
         except Exception:
@@ -176,36 +177,56 @@ class ShapeVectorReward(Shaping, VectorWrapper):
             self.monitor.close()
         super().close(**kwargs)
 
-    def _read(
-        self,
-        source: Source,
-        before: Any,
-        actions: Any,
-        info: dict,
-        valid: np.ndarray | None,
-        resets: np.ndarray | None,
-    ) -> np.ndarray:
+    def _read(self, source: Source, row: tuple[Any, Any, dict, np.ndarray | None, np.ndarray | None]) -> np.ndarray:
         """Return the bonus, or the event, of a step in float64; 0 in invalid rows."""
-        step = self.monitor.steps
+        before, actions, info, valid, resets = row
+        step, after = self.monitor.steps, self._obs
         if isinstance(source, str):
             values = from_info(source, self._B, step, info, valid, resets)
         else:
-            values = ask(source, self._B, step, *self._transition(before, actions, info, valid, resets))
+            # Copies, so that a callable that changes them changes nothing else.
+            seen = {**info, "valid": self._all if valid is None else valid.copy()}
+            if resets is not None:
+                seen.update({key: deepcopy(info[key]) for key in ("final_obs", "final_info") if key in info})
+                after = with_final(self.env, after, seen, resets)
+            values = ask(source, self._B, step, before, copy(actions), after, seen)
         values = read_intrinsic(values, self._B, step, valid)
         return values if valid is None else np.where(valid, values, 0.0)
 
-    def _transition(
-        self, before: Any, actions: Any, info: dict, valid: np.ndarray | None, resets: np.ndarray | None
-    ) -> tuple[Any, Any, Any, dict]:
-        """Return (obs, action, next_obs, info) for a callable: copies, so that changing them changes nothing else."""
-        seen = {**info, "valid": self._all if valid is None else valid.copy()}
-        if resets is None:
-            return before, copy(actions), self._obs, seen
-        seen.update({key: deepcopy(info[key]) for key in ("final_obs", "final_info") if key in info})
-        return before, copy(actions), with_final(self.env, self._obs, seen, resets), seen
+
+class _One(gym.Wrapper, RecordConstructorArgs):
+    """One environment that `_batch` shapes as a batch of one; gymnasium.make(env.spec) wraps it again."""
+
+    _batch: Any
+    _observe = False
+
+    def __init__(self, env: gym.Env, observations: bool, actions: bool, **arguments: Any):
+        name = type(self).__name__
+        if not isinstance(env, gym.Env):
+            vector = name.replace("Shape", "ShapeVector")
+            raise TypeError(f"{name} shapes one gymnasium.Env, got {env!r}; use {vector} for a vector")
+        RecordConstructorArgs.__init__(self, **arguments, _disable_deepcopy=True)
+        gym.Wrapper.__init__(self, env)
+        self._one = BatchOfOne(env, observations, actions)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Reset the environment; the debt of an open episode is dropped."""
+        obs, info = self.env.reset(seed=seed, options=options)
+        self._one.latest = obs, {}
+        self._batch.reset()
+        return with_debt(obs, np.zeros(())) if self._observe else obs, info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Step the environment; the reward is r_t + F'_t."""
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        self._one.latest = obs, reward, terminated, truncated, read_info(info)
+        _, total, ends, cut, row = self._batch.step(self._one.read_action(action))
+        info.update({key: row[key][0].item() for key in ("extrinsic", "intrinsic", "shaped", "owed", "truncated")})
+        obs = with_debt(obs, row["owed"][0]) if self._observe else obs
+        return obs, float(total[0]), bool(ends[0]), bool(cut[0]), info
 
 
-class ShapeReward(Shaping, gym.Wrapper, RecordConstructorArgs):
+class ShapeReward(Shaping, _One):
     """Add the shaped intrinsic reward to one environment: `ShapeVectorReward` for a batch of one.
 
     `bonus` (and `event`) are called on batches of one; the parameters are those of `ShapeVectorReward`.
@@ -223,15 +244,11 @@ class ShapeReward(Shaping, gym.Wrapper, RecordConstructorArgs):
         learner_gamma: float | None = None,
         record: str | Path | None = None,
     ):
-        if not isinstance(env, gym.Env):
-            raise TypeError(f"ShapeReward shapes one gymnasium.Env, got {env!r}; use ShapeVectorReward for a vector")
         options: dict[str, Any] = {"on_truncation": on_truncation, "observe_debt": observe_debt, "event": event}
         options.update(bonus=bonus, transform=transform, learner_gamma=learner_gamma, record=record)
-        # gymnasium.make(env.spec) wraps with the same bonus.
-        RecordConstructorArgs.__init__(self, **options, _disable_deepcopy=True)
-        gym.Wrapper.__init__(self, env)
+        asks = callable(bonus) or callable(event)
+        super().__init__(env, observations=asks, actions=asks, **options)
         warn_stacked(env, getattr(transform, "gamma", None))
-        self._one = BatchOfOne(env, stacks=callable(bonus) or callable(event))
         self._batch = ShapeVectorReward(self._one, **options)
         self._batch._observe, self._observe = False, observe_debt  # the debt is added here, to the observation itself
         self.monitor = self._batch.monitor
@@ -255,23 +272,76 @@ class ShapeReward(Shaping, gym.Wrapper, RecordConstructorArgs):
     def shaping_state(self, state: LedgerState) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         self._batch.shaping_state = state
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Reset the environment; the debt of an open episode is dropped."""
-        obs, info = self.env.reset(seed=seed, options=options)
-        self._one.latest = obs, {}
-        self._batch.reset()
-        return with_debt(obs, self.owed[0]) if self._observe else obs, info
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Step the environment; the reward is r_t + F'_t."""
-        obs, reward, terminated, truncated, info = self.env.step(action)
-        self._one.latest = obs, reward, terminated, truncated, read_info(info)
-        _, total, ends, cut, record = self._batch.step(self._one.read_action(action))
-        info.update({key: record[key][0].item() for key in ("extrinsic", "intrinsic", "shaped", "owed", "truncated")})
-        obs = with_debt(obs, record["owed"][0]) if self._observe else obs
-        return obs, float(total[0]), bool(ends[0]), bool(cut[0]), info
-
     def close(self) -> None:
         """Close the environment, and write what is left of the log."""
         self.monitor.close()
         super().close()
+
+
+class ShapeVectorWithPotential(VectorWrapper):
+    """Add γΦ(s′) − Φ(s) to the rewards of a vector of environments, in any of Gymnasium's autoreset modes.
+
+    `potential` maps a batch of observations to Φ, (B,); `gamma` is the learner's discount. Φ is 0 where an episode
+    terminates and kept where it is truncated, so let the learner bootstrap at truncations. `info` has Φ(s′) as
+    `intrinsic`, the payment as `shaped`, and `owed`: from the next step on the episode pays −owed in total.
+
+    >>> envs = gym.make_vec("CartPole-v1", 2, vectorization_mode="sync")
+    >>> envs = ShapeVectorWithPotential(envs, lambda obs: -abs(obs[:, 2]), gamma=0.99)
+    >>> obs, info = envs.reset(seed=0)
+    >>> obs, reward, terminated, truncated, info = envs.step(envs.action_space.sample())
+    >>> bool((reward == info["extrinsic"] + info["shaped"]).all())
+    True
+    """
+
+    def __init__(self, env: VectorEnv, potential: Potential, *, gamma: float):
+        if not isinstance(env, VectorEnv):
+            raise TypeError(
+                f"ShapeVectorWithPotential shapes a vector environment, got {env!r}; use ShapeWithPotential"
+            )
+        self._potentials = Potentials(potential, gamma, env.num_envs)
+        super().__init__(env)
+        self._mode = autoreset_mode(env)
+        self._valid: np.ndarray | None = None
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Reset all environments, or those of `options["reset_mask"]`."""
+        mask = None if options is None else options.get("reset_mask")
+        mask = None if mask is None else read_end("reset_mask", mask, self.num_envs)
+        obs, info = self.env.reset(seed=seed, options=options)
+        self._potentials.begin(copy(obs))
+        self._valid = None if mask is None or self._valid is None else self._valid | mask
+        return obs, info
+
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Step all environments; the reward is r_t + γΦ(s_{t+1}) − Φ(s_t)."""
+        obs, reward, terminated, truncated, info = self.env.step(actions)
+        refuse_reward_shape(reward, self.num_envs)
+        info = read_info(info)
+        ends = (read_end(*flags, self.num_envs) for flags in (("terminated", terminated), ("truncated", truncated)))
+        terminated, truncated = ends
+        ended, valid = terminated | truncated, self._valid
+        resets = ended if self._mode is AutoresetMode.SAME_STEP and ended.any() else None
+        last = copy(obs) if resets is None else with_final(self.env, obs, info, resets)
+        phi, shaped, owed = self._potentials.step(last, terminated, valid)
+        if resets is not None:
+            self._potentials.begin(copy(obs))
+        self._valid = ~ended if self._mode is AutoresetMode.NEXT_STEP and ended.any() else None
+        info.update(extrinsic=reward, intrinsic=phi, shaped=shaped, owed=owed, truncated=truncated)
+        return obs, reward + shaped, terminated, truncated, info
+
+
+class ShapeWithPotential(_One):
+    """Add γΦ(s′) − Φ(s) to the reward of one environment: `ShapeVectorWithPotential` for a batch of one.
+
+    `potential` is called on batches of one, and returns shape (1,).
+
+    >>> env = ShapeWithPotential(gym.make("CartPole-v1"), lambda obs: -abs(obs[:, 2]), gamma=0.99)
+    >>> obs, info = env.reset(seed=0)
+    >>> obs, reward, terminated, truncated, info = env.step(0)
+    >>> reward == info["extrinsic"] + info["shaped"]
+    True
+    """
+
+    def __init__(self, env: gym.Env, potential: Potential, *, gamma: float):
+        super().__init__(env, observations=True, actions=False, potential=potential, gamma=gamma)
+        self._batch = ShapeVectorWithPotential(self._one, potential, gamma=gamma)

@@ -89,11 +89,11 @@ def with_final(env: VectorEnv, obs: Any, info: dict, resets: np.ndarray) -> Any:
 class BatchOfOne(VectorEnv):
     """One environment's latest transition in the form of a vector environment's.
 
-    Observations and actions are put in batches only where somebody `stacks` them, to hand them to a callable.
+    `observations` and `actions` are put in batches only where somebody hands them to a callable.
     """
 
-    def __init__(self, env: gym.Env, stacks: bool):
-        self.num_envs, self._stacks = 1, stacks
+    def __init__(self, env: gym.Env, observations: bool, actions: bool):
+        self.num_envs, self._observations, self._actions = 1, observations, actions
         self.metadata = {**env.metadata, "autoreset_mode": AutoresetMode.DISABLED}
         self.single_observation_space, self.single_action_space = env.observation_space, env.action_space
         self.observation_space = gym.vector.utils.batch_space(env.observation_space, 1)
@@ -102,26 +102,27 @@ class BatchOfOne(VectorEnv):
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Return the observation of the latest reset."""
-        return self._batch("observation", self.single_observation_space, self.latest[0]), {}
+        return self._observed(), {}
 
     def read_action(self, action: Any) -> Any:
         """Return the action of the next step as a batch."""
-        return self._batch("action", self.single_action_space, action)
+        return _batch("action", self.single_action_space, action) if self._actions else None
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Return the latest transition."""
-        obs, reward, terminated, truncated, info = self.latest
+        _, reward, terminated, truncated, info = self.latest
         flags = np.array([terminated]), np.array([truncated])
-        batch = self._batch("observation", self.single_observation_space, obs)
-        return batch, np.array([reward], dtype=np.float64), *flags, self._add_info({}, info, 0)
+        return self._observed(), np.array([reward], dtype=np.float64), *flags, self._add_info({}, info, 0)
 
-    def _batch(self, what: str, space: Space, row: Any) -> Any:
-        if not self._stacks:
-            return None
-        try:
-            return concatenate(space, [row], create_empty_array(space, 1))
-        except Exception as error:
-            raise ValueError(f"the {what} {row!r:.200} does not fit its space {space}: {error}") from error
+    def _observed(self) -> Any:
+        return _batch("observation", self.single_observation_space, self.latest[0]) if self._observations else None
+
+
+def _batch(what: str, space: Space, row: Any) -> Any:
+    try:
+        return concatenate(space, [row], create_empty_array(space, 1))
+    except Exception as error:
+        raise ValueError(f"the {what} {row!r:.200} does not fit its space {space}: {error}") from error
 
 
 def space_with_debt(space: Space) -> Space:

@@ -31,11 +31,11 @@ import numpy as np
 from payback import messages
 from payback.core.transform import Match, RewardTransform
 from payback.core.validate import read_gamma
-from payback.integrations.gymnax_wiring import check_wiring
 from payback.integrations.host import host
 from payback.integrations.outer_wrappers import OuterWrapperCheck
 from payback.integrations.potential import Potential, refuse_no_function
-from payback.ledger import TOLERANCE, LedgerState, OnTruncation, make
+from payback.integrations.wiring import compare, names_of, rehearsed, warn_of_no_end
+from payback.ledger import TOLERANCE, Ledger, LedgerState, OnTruncation, make
 from payback.theory import shape_episodic
 
 with host("JAX", "pip install 'payback[gymnax]'"):
@@ -79,19 +79,28 @@ class ShapedState(NamedTuple):
     bonus: Any
     """A `PureBonus`'s state, () for other bonuses."""
     obs: Any
-    """The observation before the next step, as the environment gave it."""
+    """The observation before the next step, () if no callable asks for it."""
 
 
-class ShapeVectorReward:
+class _Wrapper:
+    """Passes what it does not define to the wrapped environment."""
+
+    _env: Any
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_env":
+            raise AttributeError(name)
+        return getattr(self._env, name)
+
+
+class ShapeVectorReward(_Wrapper):
     """Add the shaped intrinsic reward to B environments in gymnax's form, which this wrapper steps under `vmap`.
 
     The B environments share F̄ and what a bonus learns. `reset` and `step` take B keys, states and actions, and one
     `params`. Call `reset` once: it also restarts F̄ and the bonus, and gymnax resets episodes inside `step`.
 
-    `on_truncation="settle"` (the default, which warns once) collects the debt at a time limit and reports the step as
-    terminated; "carry" leaves the debt to the bootstrapped value, and needs a six-valued `step`. `observe_debt` adds
-    the debt to a flat observation. `event`, a callable or an info key, flags the steps at which `match_when` repays.
-    `learner_gamma`, the learner's own discount, must equal the transform's.
+    The parameters are those of Gymnasium's `ShapeVectorReward`; `on_truncation="carry"` needs a six-valued
+    `step`, `observe_debt` a flat observation, and there is no `record`, because nothing is written under `jit`.
     """
 
     def __init__(
@@ -113,13 +122,9 @@ class ShapeVectorReward:
         for source in (bonus, event):
             _refuse_python_memory(source)
         self._env, self._bonus, self._event = env, bonus, event
-        self._observe, self._warned, self._outer = observe_debt, False, OuterWrapperCheck()
+        self._observe, self._outer = observe_debt, OuterWrapperCheck()
+        self._warns_of_limit = self._ledger.settles and on_truncation is None
         self._remembers = not isinstance(bonus, str) or callable(event)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_env":
-            raise AttributeError(name)
-        return getattr(self._env, name)
 
     def observation_space(self, params: Any = None) -> Any:
         """Return the environment's space, with the debt in it if it is observed."""
@@ -151,10 +156,9 @@ class ShapeVectorReward:
         info = {**info, **record, "truncated": truncated, "residual": paid.residual}
         if self._observe and FINAL in info:
             info[FINAL] = self._show(info[FINAL], paid.owed)
-        total = reward + paid.shaped.astype(jnp.result_type(reward.dtype, jnp.float32))
         ends = (paid.terminated, paid.truncated) if len(out) == 6 else (ended,)
         after = ShapedState(env_state, debts, bonus, obs if self._remembers else ())
-        return self._show(obs, debts.owed), after, total, *ends, info
+        return self._show(obs, debts.owed), after, _total(reward, paid.shaped), *ends, info
 
     def _ask(
         self, state: ShapedState, action: Any, obs: Any, info: dict[str, Any], ended: jax.Array
@@ -187,8 +191,8 @@ class ShapeVectorReward:
             messages.warn_unconfirmed(self._ledger.transform)
         if isinstance(self._ledger.transform, Match):
             self._outer.look_once()
-        if shows_truncation and self._ledger.settles and self._ledger.on_truncation is None and not self._warned:
-            self._warned = True
+        if shows_truncation and self._warns_of_limit:
+            self._warns_of_limit = False
             messages.warn_time_limit()
 
 
@@ -213,7 +217,7 @@ class ShapeReward(ShapeVectorReward):
         return _first(obs), state, *(_first(part) for part in rest)
 
 
-class ShapeWithPotential:
+class ShapeWithPotential(_Wrapper):
     """Add γΦ(s′) − Φ(s) to the reward of one environment in gymnax's form; vectorise it with `jax.vmap`.
 
     `potential`, written with jax.numpy, maps a batch of observations to Φ, (B,), and is called on batches of one;
@@ -224,11 +228,6 @@ class ShapeWithPotential:
     def __init__(self, env: Any, potential: Potential, *, gamma: float):
         refuse_no_function(potential)
         self._env, self._potential, self._gamma = env, potential, read_gamma(gamma)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_env":
-            raise AttributeError(name)
-        return getattr(self._env, name)
 
     @partial(jax.jit, static_argnames=("self",))
     def reset(self, key: jax.Array, params: Any = None) -> tuple[Any, tuple[Any, jax.Array]]:
@@ -248,8 +247,8 @@ class ShapeWithPotential:
         shaped, owed = shape_episodic(state[1], last, ends, self._gamma), jnp.where(ends, 0.0, last)
         record = {"extrinsic": reward, "intrinsic": last, "shaped": shaped, "owed": owed, "truncated": truncated}
         after = env_state, jnp.where(terminated | truncated, first, last)
-        total = reward + shaped.astype(jnp.result_type(reward.dtype, jnp.float32))
-        return obs, after, total, *((terminated, truncated) if len(out) == 6 else (ends,)), {**info, **record}
+        flags = (terminated, truncated) if len(out) == 6 else (ends,)
+        return obs, after, _total(reward, shaped), *flags, {**info, **record}
 
     def _phi(self, obs: Any) -> jax.Array:
         values = jnp.asarray(self._potential(jax.tree.map(lambda x: jnp.asarray(x)[None], obs)))
@@ -271,6 +270,48 @@ def check_episodes(info: dict[str, Any]) -> int:
     if broken:
         messages.warn_broken(broken, None, float(np.max(residual)))
     return broken
+
+
+def check_wiring(env: Any, params: Any = None, *, num_envs: int | None = 4, steps: int = 1000) -> int:
+    """Play `steps` random steps, and compare the reward that comes out of the stack with r_t + F'_t as it was paid.
+
+    Takes the finished stack, with all that is wrapped around the shaping: purejaxrl's NormalizeVecReward, a clipped
+    reward. `num_envs` is the number of keys that its `step` takes, None for a single key. Raises InvarianceError where
+    a wrapper outside changes the reward or ends episodes. Returns the number of episodes.
+    """
+    outside, shaping = list[Any](), env
+    while not isinstance(vars(shaping).get("_ledger"), Ledger):
+        outside.append(shaping)
+        shaping = vars(shaping).get("_env")
+        if shaping is None:
+            raise ValueError("check_wiring found no ShapeReward or ShapeVectorReward; give it the finished stack")
+
+    def split(key: jax.Array) -> jax.Array:
+        return key if num_envs is None else jax.random.split(key, num_envs)
+
+    def one(state: Any, key: jax.Array) -> tuple[Any, Any]:
+        draw, move = jax.random.split(key)
+        sample = env.action_space(params).sample
+        action = sample(draw) if num_envs is None else jax.vmap(sample)(split(draw))
+        _, state, reward, terminated, *truncated, info = env.step(split(move), state, action, params)
+        flags = terminated, truncated[0] if truncated else jnp.zeros_like(terminated)
+        return state, (reward, *flags, *(info[key] for key in ("extrinsic", "shaped", "owed", "truncated")))
+
+    with rehearsed():
+        _, state = env.reset(split(jax.random.key(0)), params)
+        rows = jax.lax.scan(one, state, jax.random.split(jax.random.key(1), steps))[1]
+    columns = [np.asarray(column).reshape(steps, -1) for column in rows]
+    for t in range(steps):
+        compare([column[t] for column in columns], t, shaping._ledger.settles, names_of(outside))
+    finished = int(np.count_nonzero(columns[1] | columns[2]))
+    if not finished:
+        warn_of_no_end()
+    return finished
+
+
+def _total(reward: jax.Array, shaped: jax.Array) -> jax.Array:
+    """Return r_t + F'_t in float32 at least, because integers round loans."""
+    return reward + shaped.astype(jnp.result_type(reward.dtype, jnp.float32))
 
 
 def _first(part: Any) -> Any:

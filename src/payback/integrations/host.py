@@ -53,33 +53,56 @@ def bind_bonus(bonus: Any, observation_space: Any, action_space: Any) -> None:
         bind(observation_space, action_space)
 
 
-def read_intrinsic(values: Any, num_envs: int, step: int, valid: np.ndarray | None = None) -> np.ndarray:
-    """Return F as float64 of shape (B,); an error names the environment and the step."""
-    F = values if type(values) is np.ndarray and values.dtype == np.float64 else _as_floats(values, num_envs, step)
-    if F.shape != (num_envs,):
-        raise ValueError(
-            f"the intrinsic reward at step {step} has shape {F.shape}, not ({num_envs},); "
-            f"return one number per environment, for environments 0 to {num_envs - 1}"
-        )
-    if not all_finite(F):
-        bad = ~np.isfinite(F) if valid is None else ~np.isfinite(F) & valid
+def read_intrinsic(
+    values: Any, num_envs: int, step: int, valid: np.ndarray | None = None, what: str = "intrinsic reward"
+) -> np.ndarray:
+    """Return F, or what else is named, as float64 of shape (B,); an error names the environment and the step."""
+    rewards = values
+    if type(rewards) is not np.ndarray or rewards.dtype != np.float64:
+        rewards = _as_floats(rewards, num_envs, step, what)
+    if rewards.shape != (num_envs,):
+        raise _wrong_shape(rewards.shape, num_envs, step, what)
+    if not all_finite(rewards):
+        bad = ~np.isfinite(rewards) if valid is None else ~np.isfinite(rewards) & valid
         if bad.any():
-            k = int(np.flatnonzero(bad)[0])
-            raise ValueError(
-                f"the intrinsic reward of environment {k} at step {step} is {F[k]}; fix it before it is shaped"
-            )
-    return F
+            raise _not_finite(rewards, int(np.flatnonzero(bad)[0]), step, what)
+    return rewards
 
 
-def _as_floats(values: Any, num_envs: int, step: int) -> np.ndarray:
+def read_tensor(values: Any, like: Any, step: int, ignored: Any = None) -> Any:
+    """Return F, or events, in float64 on the device of `like`, (B,), without its graph; 0 in the `ignored` rows."""
+    import torch
+
+    rewards = torch.as_tensor(values, device=like.device).detach().double()
+    if rewards.shape != like.shape:
+        raise _wrong_shape(tuple(rewards.shape), len(like), step)
+    rewards = rewards if ignored is None else torch.where(ignored, 0.0, rewards)
+    if rewards.device.type == "cpu" and not bool(torch.isfinite(rewards).all()):
+        raise _not_finite(rewards, int(torch.nonzero(~torch.isfinite(rewards))[0]), step)
+    return rewards
+
+
+def _wrong_shape(shape: tuple[int, ...], num_envs: int, step: int, what: str = "intrinsic reward") -> ValueError:
+    return ValueError(
+        f"the {what} at step {step} has shape {shape}, not ({num_envs},); return one number per environment, "
+        f"for environments 0 to {num_envs - 1}"
+    )
+
+
+def _not_finite(rewards: Any, k: int, step: int, what: str = "intrinsic reward") -> ValueError:
+    return ValueError(
+        f"the {what} of environment {k} at step {step} is {float(rewards[k])}; fix it before it is shaped"
+    )
+
+
+def _as_floats(values: Any, num_envs: int, step: int, what: str) -> np.ndarray:
     if hasattr(values, "detach"):
         values = values.detach().cpu().double()  # because NumPy has no bfloat16
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(
-            f"the intrinsic reward at step {step} is a {type(values).__name__}, not an array of {num_envs} numbers"
-        ) from None
+        kind = type(values).__name__
+        raise TypeError(f"the {what} at step {step} is a {kind}, not an array of {num_envs} numbers") from None
 
 
 def read_end(what: str, flags: Any, num_envs: int) -> np.ndarray:
@@ -87,6 +110,12 @@ def read_end(what: str, flags: Any, num_envs: int) -> np.ndarray:
     if type(flags) is np.ndarray and flags.dtype.char == "?" and flags.shape == (num_envs,):
         return flags
     return read_flags("the environment", what, np.asarray(flags), np.zeros(num_envs))
+
+
+def read_tensor_end(what: str, flags: Any) -> Any:
+    """Return a tensor of flags, of shape (B,) or (B, 1), as (B,) booleans; numbers other than 0 and 1 are refused."""
+    flags = flags.reshape(-1)
+    return read_flags("the environment", what, flags, flags)
 
 
 def refuse_reward_shape(reward: Any, num_envs: int) -> None:

@@ -1,4 +1,8 @@
-"""Find the wrappers around the shaping that change its rewards, by reading the call stack of its first steps."""
+"""Find the wrappers around the shaping that change its rewards, by reading the call stack of its first steps.
+
+A wrapper does not know what is wrapped around it, but while it steps, the wrappers around it are on the call stack.
+Nothing else in payback reads the stack, but for the line that a warning names.
+"""
 
 # The host's types are generic or missing.
 # pyright: standard
@@ -6,6 +10,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
@@ -22,7 +27,6 @@ CALLS = ("step", "step_wait", "reset")
 class OuterWrapperCheck:
     """Read who calls the shaping's first steps, and warn once of a wrapper that undoes its guarantee.
 
-    A wrapper does not know what is wrapped around it, but while it steps, the wrappers around it are on the call stack.
     This detects those in the same process that are known to change rewards, that take several steps for one of their
     own (and add up or lose rewards), or that step in their `reset`.
     """
@@ -44,7 +48,12 @@ class OuterWrapperCheck:
     def look(self) -> None:
         """Read the stack of the step that is being taken, and warn of the first wrapper that changes rewards."""
         self.left -= 1
-        callers = _callers()
+        # No shaping, because stacking two warns when they are built.
+        callers = [
+            (frame, layer)
+            for frame, layer in callers_of(CALLS)
+            if hasattr(layer, "action_space") and not isinstance(vars(layer).get("monitor"), Monitor)
+        ]
         problem = _problem_of(callers, self._before)
         if problem:
             self.left = 0
@@ -78,16 +87,13 @@ def changes_rewards(layer: Any) -> bool:
     return named or any(callable(getattr(kind, method, None)) for method in ("reward", "rewards"))
 
 
-def _callers() -> list[tuple[FrameType, Any]]:
-    """Return the environments whose step or reset is under way around the shaping, the innermost first."""
-    found: list[tuple[FrameType, Any]] = []
+def callers_of(methods: tuple[str, ...]) -> Iterator[tuple[FrameType, Any]]:
+    """Yield the objects whose `methods` are under way around the shaping, the innermost first, with their frames."""
     frame = sys._getframe(1)
     while frame is not None:
-        if frame.f_code.co_name in CALLS:
-            layer = frame.f_locals.get(frame.f_code.co_varnames[0]) if frame.f_code.co_argcount else None
-            # No shaping, because stacking two warns when they are built.
-            is_environment = hasattr(layer, "action_space") and hasattr(layer, "__dict__")
-            if is_environment and not isinstance(vars(layer).get("monitor"), Monitor):
-                found.append((frame, layer))
+        code = frame.f_code
+        if code.co_name in methods and code.co_argcount:
+            layer = frame.f_locals.get(code.co_varnames[0])
+            if hasattr(layer, "__dict__"):
+                yield frame, layer
         frame = frame.f_back
-    return found

@@ -9,10 +9,8 @@ at its last step. All agents share F̄ and the bonus. Each agent's info gets
     extrinsic r_t,  intrinsic F_t,  shaped F'_t,  owed the debt at the next step,  truncated as the environment said
 """
 
-# Agents, observations and actions are of any type.
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportMissingTypeArgument=false, reportUnknownParameterType=false, reportMissingImports=false
-# pyright: reportUntypedBaseClass=false, reportMissingTypeStubs=false
+# The host's types are generic or missing.
+# pyright: standard, reportMissingImports=false
 
 from __future__ import annotations
 
@@ -47,8 +45,7 @@ and `infos["valid"]`, (B,), which is False in the rows of agents that took no st
 class ShapeReward(Shaping, BaseParallelWrapper):
     """Add the shaped intrinsic reward to each agent's reward.
 
-    The parameters are those of the other adapters. `owed` has the debts, one per possible agent; `monitor` warns,
-    counts and logs; `save(path)` and `load(path)` keep the shaping's state, F̄ included.
+    The parameters and attributes are those of Gymnasium's `ShapeVectorReward`, with one row per possible agent.
     """
 
     def __init__(

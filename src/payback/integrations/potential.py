@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from payback.core.arrays import all_finite
 from payback.core.validate import read_gamma
+from payback.integrations.host import read_intrinsic
 from payback.theory import shape_episodic
 
 Potential = Callable[[Any], Any]
@@ -44,30 +44,11 @@ class Potentials:
         return columns if valid is None else tuple(np.where(valid, column, 0.0) for column in columns)
 
     def _read(self, obs: Any) -> np.ndarray:
-        values = self._potential(obs)
-        values = values.detach().cpu().double() if hasattr(values, "detach") else values
-        try:
-            phi = np.array(values, dtype=np.float64)
-        except (TypeError, ValueError):
-            kind = type(values).__name__
-            raise TypeError(f"the potential returned a {kind}, not an array of {self._B} numbers") from None
-        if phi.shape != (self._B,):
-            raise ValueError(wrong_shape(phi.shape, (self._B,)))
-        if not all_finite(phi):
-            k = int(np.flatnonzero(~np.isfinite(phi))[0])
-            raise ValueError(
-                f"the potential of environment {k} at step {self._steps} is {phi[k]}; return a finite number for every "
-                "observation, an episode's last one included"
-            )
-        return phi
+        # A copy, because the function may write its next answer into the same memory.
+        return read_intrinsic(self._potential(obs), self._B, self._steps, what="potential").copy()
 
 
 def refuse_no_function(potential: Any) -> None:
     """Refuse a potential that cannot be called."""
     if not callable(potential):
         raise TypeError(f"potential must be a function obs → Φ of shape (B,) on batches, got {potential!r:.100}")
-
-
-def wrong_shape(shape: tuple[int, ...], right: tuple[int, ...]) -> str:
-    """Return what is wrong with a potential's shape."""
-    return f"the potential has shape {shape}, not {right}: return one number per environment of the batch"

@@ -52,11 +52,10 @@ COMPONENT = "shaping"
 class ShapeReward(RLlibCallback):
     """Add the shaped intrinsic reward to every sampled step.
 
-    `on_truncation="settle"` (the default, which warns once) collects the debt at a time limit and marks the episode as
-    terminated; "carry" leaves the debt to the bootstrapped value. The algorithm's gamma must equal the transform's;
-    `strict=False` only warns. `record` names a folder for the log of all steps that `payback audit` reads; each runner
-    writes to a folder inside. The first sampled reward that differs from what was paid warns. `observe_debt` is
-    refused: RLlib makes the next observation ready for the module before it calls back.
+    The parameters are those of Gymnasium's `ShapeVectorReward`. The algorithm's gamma must equal the transform's;
+    `strict=False` only warns. Each runner writes to a folder inside `record`. The first sampled reward that differs
+    from what was paid warns. `observe_debt` is refused: RLlib makes the next observation ready for the module before it
+    calls back.
     """
 
     def __init__(
@@ -66,6 +65,7 @@ class ShapeReward(RLlibCallback):
         *,
         on_truncation: OnTruncation | None = None,
         observe_debt: bool = False,
+        event: Source | None = None,
         learner_gamma: float | None = None,
         record: str | Path | None = None,
         strict: bool = True,
@@ -79,13 +79,11 @@ class ShapeReward(RLlibCallback):
                 "observe_debt is refused for RLlib, which hands a step's observation to the module before it calls "
                 f"back: the debt would come one step late. {INSIDE}"
             )
-        self.bonus, self.transform, self.strict = bonus, transform, strict
+        self.bonus, self.transform, self.event, self.strict = bonus, transform, event, strict
         self.on_truncation: OnTruncation | None = on_truncation
         self.record, self._warned = record, False
-        self.monitor: Monitor | None = None
-        """Warns, counts and logs, from the first episode on."""
+        self.monitor: Monitor | None = None  # from the first episode on
         self.shaping_state: LedgerState
-        """What the ledger remembers between two steps."""
         self._bonuses = BonusPerEnvironment(bonus, 1)
         self._returns = np.zeros(0)
         self._common: list[CenterState] | None = None
@@ -121,8 +119,11 @@ class ShapeReward(RLlibCallback):
         ended = read_end("terminated", [episode.is_terminated], 1)[0]
         ends = only & ended, only & truncated
         try:
-            F = self._read(episode, info, env_index)
-            self.shaping_state, step = monitor.step(self.shaping_state, np.where(only, F, 0.0), *ends, only)
+            F, event = self._read(self.bonus, self._bonuses.of(env_index), episode, env_index), None
+            if self.event is not None:
+                event = self._read(self.event, self.event, episode, env_index)
+                event = only & read_end("event", [event], 1)
+            self.shaping_state, step = monitor.step(self.shaping_state, np.where(only, F, 0.0), *ends, only, event)
         except Exception:
             if episode.is_done:  # a caller that goes on must not find its debt in the next episode
                 self.shaping_state = monitor.reset(self.shaping_state, only)
@@ -211,16 +212,17 @@ class ShapeReward(RLlibCallback):
     def _only(self, env_index: int) -> np.ndarray:
         return np.arange(len(self._returns)) == env_index
 
-    def _read(self, episode: Any, info: dict[str, Any], env_index: int) -> float:
-        step = episode.t - 1
-        if isinstance(self.bonus, str):
-            if self.bonus not in info:
-                raise KeyError(f"info has no {self.bonus!r} for environment {env_index} at step {step} of its episode")
-            values: Any = [info[self.bonus]]
-        else:
+    def _read(self, source: Source, function: Any, episode: Any, env_index: int) -> float:
+        """Return the bonus, or the event, of the step just sampled; `function` is the environment's own."""
+        step, info = episode.t - 1, episode.get_infos(-1)
+        if not isinstance(source, str):
             before, after = episode.get_observations(-2), episode.get_observations(-1)
             batch = [_batch(x) for x in (before, episode.get_actions(-1), after)]
-            values = ask(self._bonuses.of(env_index), 1, step, *batch, dict(info))
+            values: Any = ask(function, 1, step, *batch, dict(info))
+        elif source in info:
+            values = [info[source]]
+        else:
+            raise KeyError(f"info has no {source!r} for environment {env_index} at step {step} of its episode")
         return float(read_intrinsic(values, 1, step)[0])
 
 
@@ -258,7 +260,7 @@ def _with_centers(state: LedgerState, centers: list[CenterState]) -> LedgerState
     def replace(part: Any) -> Any:
         if isinstance(part, CenterState):
             return next(left, part)
-        return tuple(replace(x) for x in part) if type(part) is tuple else part
+        return tuple(map(replace, part)) if type(part) is tuple else part
 
     return state._replace(loans=replace(state.loans))
 
@@ -279,7 +281,7 @@ def _set_centers(env_runner: Any, centers: list[CenterState]) -> None:
 
 def _center(row: list[float]) -> CenterState:
     """Return an F̄ from the numbers of its fields: counts are integers, the rest float64."""
-    (fresh,) = centers_of(center().init(np.zeros(1)))
+    fresh = center().init(np.zeros(1))
     return CenterState(*(like.dtype.type(x) for like, x in zip(fresh, row, strict=True)))
 
 

@@ -17,8 +17,7 @@ The debts are on the device of the rewards, in float64; an accelerator's values 
 """
 
 # The host's types are generic or missing.
-# pyright: standard
-# pyright: reportMissingImports=false
+# pyright: standard, reportMissingImports=false
 
 from __future__ import annotations
 
@@ -32,8 +31,7 @@ import numpy as np
 from payback import messages
 from payback.core.state import leaves, rebuild
 from payback.core.transform import Match, RewardTransform
-from payback.core.validate import read_flags
-from payback.integrations.host import ask, bind_bonus, host
+from payback.integrations.host import ask, bind_bonus, host, read_tensor, read_tensor_end
 from payback.ledger import LedgerState, OnTruncation, Step, make
 from payback.monitor import Monitor
 
@@ -53,11 +51,10 @@ once. The bonus's method `reset(where)`, if it has one, gets the (B,) mask of th
 class ShapedPPO(PPO):
     """PPO of rsl_rl with a shaped intrinsic reward.
 
-    The bonus is rsl_rl's RND (`rnd_cfg`) or `bonus`. `on_truncation="settle"` (the default, which warns once) collects
-    the debt at a time-out and masks the time-out, so rsl_rl does not bootstrap there; "carry" leaves the debt to the
-    bootstrapped value. The learner's gamma must equal the transform's. rsl_rl deep-copies its configuration: read the
-    bonus as `runner.alg.bonus`. With several GPUs each process has its own F̄. `record` names a folder for a log that
-    `payback audit` reads; each step is then copied to the CPU.
+    The bonus is rsl_rl's RND (`rnd_cfg`) or `bonus`; the other parameters are those of Gymnasium's `ShapeVectorReward`,
+    with rsl_rl's own `gamma` in the place of `learner_gamma`. "settle" masks time-outs, so that rsl_rl does not
+    bootstrap there. rsl_rl deep-copies its configuration: read the bonus as `runner.alg.bonus`. With several GPUs each
+    process has its own F̄. With `record` each step is copied to the CPU.
     """
 
     def __init__(
@@ -66,6 +63,7 @@ class ShapedPPO(PPO):
         transform: RewardTransform,
         bonus: Source | None = None,
         on_truncation: OnTruncation | None = None,
+        event: Source | None = None,
         record: str | Path | None = None,
         **options: Any,
     ):
@@ -78,7 +76,7 @@ class ShapedPPO(PPO):
         ledger = make(transform, None if on_truncation is None else "settle")
         self.monitor = Monitor(ledger, bonus=bonus, learner_gamma=self.gamma, record=record, pays=np.float32)
         """Counts and warns; `monitor.broken` are the finished episodes whose shaped rewards do not cancel."""
-        self.bonus, self.settles = bonus, ledger.settles and on_truncation != "carry"
+        self.bonus, self.event, self.settles = bonus, event, ledger.settles and on_truncation != "carry"
         self.debts: LedgerState | None = None
         """The ledger's state; `debts.owed` is what each environment owes."""
         self.shaped_rewards = torch.zeros(0)
@@ -93,14 +91,13 @@ class ShapedPPO(PPO):
         """Record one environment step, paid r_t + F'_t."""
         # rsl_rl stores float32; integers and halves, in which loans would be rounded, are paid in it too.
         rewards = rewards if rewards.dtype in (torch.float32, torch.float64) else rewards.float()
-        ended = _flags("dones", dones)
-        limit = extras.get("time_outs")
-        limit = torch.zeros_like(ended) if limit is None else _flags("time_outs", limit.to(ended.device)) & ended
-        F = self._ask(obs, ended, extras)
-        F = F if isinstance(self.bonus, str) else torch.where(ended, 0.0, F)
-        ledger = self.monitor.ledger
+        ended, limit, ledger = read_tensor_end("dones", dones), extras.get("time_outs"), self.monitor.ledger
+        no = torch.zeros_like(ended)
+        limit = no if limit is None else read_tensor_end("time_outs", limit.to(ended.device)) & ended
+        F = self._ask(self.bonus, obs, ended, extras)
+        event = None if self.event is None else self._ask(self.event, obs, ended, extras) != 0
         before = ledger.init(F) if self.debts is None else self.debts
-        self.debts, step = ledger.step(before, F, ended & ~limit, limit)
+        self.debts, step = ledger.step(before, F, ended & ~limit, limit, event=event)
         if not self.settles:
             given_back = torch.where(limit, self.gamma * before.owed, 0.0)
             step = step._replace(shaped=step.shaped + given_back, terminated=ended & ~limit, truncated=limit)
@@ -139,27 +136,21 @@ class ShapedPPO(PPO):
             self.debts, _ = ledger.reset(ledger.init(example, loans), everywhere)
         return super().load(loaded_dict, load_cfg, strict)
 
-    def _ask(self, obs: Any, ended: torch.Tensor, extras: dict[str, Any]) -> torch.Tensor:
-        """Return F_t in float64, (B,)."""
-        if self.bonus is None:
+    def _ask(self, source: Source | None, obs: Any, ended: torch.Tensor, extras: dict[str, Any]) -> torch.Tensor:
+        """Return F_t, or the events, in float64, (B,); 0 at ends, whose last observation is not shown to a callable."""
+        if source is None:
             values: Any = self.rnd.get_intrinsic_reward(obs)  # type: ignore[union-attr]
-        elif isinstance(self.bonus, str):
-            if self.bonus not in extras:
-                raise KeyError(f"extras has no {self.bonus!r}; the environment gives {', '.join(sorted(extras))}")
-            values = extras[self.bonus]
+        elif isinstance(source, str):
+            if source not in extras:
+                raise KeyError(f"extras has no {source!r}; the environment gives {', '.join(sorted(extras))}")
+            values = extras[source]
         else:
             before, actions = self.transition.observations, self.transition.actions
             if not self.monitor.steps:  # rsl_rl has no spaces: its actions are numbers
-                bind_bonus(self.bonus, None, SimpleNamespace(shape=tuple(actions.shape[1:])))
+                bind_bonus(source, None, SimpleNamespace(shape=tuple(actions.shape[1:])))
             seen = {**extras, "valid": (~ended).cpu().numpy()}
-            values = ask(self.bonus, len(ended), self.monitor.steps, before, actions, obs, seen)
-        F = torch.as_tensor(values, device=ended.device).detach()
-        if tuple(F.shape) != tuple(ended.shape):
-            raise ValueError(
-                f"the intrinsic reward at step {self.monitor.steps} has shape {tuple(F.shape)}, not "
-                f"{tuple(ended.shape)}; return one number per environment"
-            )
-        return F.to(torch.float64)
+            values = ask(source, len(ended), self.monitor.steps, before, actions, obs, seen)
+        return read_tensor(values, ended, self.monitor.steps, None if isinstance(source, str) else ended)
 
     def _look(self, before: LedgerState, F: torch.Tensor, step: Step, limit: torch.Tensor) -> None:
         """Let the monitor see the step; on an accelerator, if nothing else reads each step, once per rollout."""
@@ -170,8 +161,3 @@ class ShapedPPO(PPO):
             self._residuals.append(step.residual[step.terminated])
         if self.settles:
             self._limits = limit.any() if self._limits is None else self._limits | limit.any()
-
-
-def _flags(what: str, flags: torch.Tensor) -> torch.Tensor:
-    flags = flags.reshape(-1)
-    return flags if flags.dtype == torch.bool else read_flags("ShapedPPO", what, flags, flags)

@@ -9,13 +9,12 @@ skrl's wrappers of these simulators reset at once and show the next episode's fi
 truncation as a termination. "carry" settles the debt, too, but leaves the truncation: the learner bootstraps with the
 next episode's first observation, whose value contains no debt.
 
-`infos` gets, (B,) each: extrinsic r_t, intrinsic F_t, shaped F'_t, owed, and the environment's own truncated.
-Gymnasium's environments are shaped before `wrap_env`, by payback.integrations.gymnasium.
+`infos` gets, (B,) each: extrinsic r_t, intrinsic F_t, shaped F'_t, owed, and the environment's own truncated. Shape
+Gymnasium's environments before `wrap_env`, by payback.integrations.gymnasium.
 """
 
-# skrl's environments and agents are of any type.
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportMissingImports=false, reportUntypedBaseClass=false, reportUnknownParameterType=false
+# The host's types are generic or missing.
+# pyright: standard, reportMissingImports=false, reportCallIssue=false
 
 from __future__ import annotations
 
@@ -27,8 +26,7 @@ import numpy as np
 
 from payback import messages
 from payback.core.transform import RewardTransform
-from payback.core.validate import read_flags
-from payback.integrations.host import Shaping, ask, bind_bonus, host
+from payback.integrations.host import Shaping, ask, bind_bonus, host, read_tensor, read_tensor_end
 from payback.ledger import OnTruncation, make
 from payback.monitor import Monitor
 
@@ -49,9 +47,8 @@ callable's F counts as 0, which changes no preference, because the last step's l
 class ShapeVectorReward(Shaping, Wrapper):
     """Add the shaped intrinsic reward to an environment that skrl has wrapped.
 
-    The parameters are those of the other adapters; there is no `observe_debt`, because no value at an end contains a
-    debt. `monitor` warns, counts and logs; `save(path)` and `load(path)` keep the shaping's state, F̄ included. Debts
-    are on the environment's device, in float64; the monitor reads the ends of every step.
+    The parameters are those of Gymnasium's `ShapeVectorReward`; there is no `observe_debt`, because no value at an end
+    contains a debt. Debts are on the environment's device, in float64; the monitor reads the ends of every step.
     """
 
     def __init__(
@@ -73,8 +70,7 @@ class ShapeVectorReward(Shaping, Wrapper):
         messages.refuse_unknown(transform, on_truncation)
         super().__init__(env)
         bind_bonus(bonus, env.observation_space, env.action_space)
-        self.carries = on_truncation == "carry"
-        """Whether truncations stay truncations."""
+        self.carries = on_truncation == "carry"  # whether truncations stay truncations
         ledger = make(transform, None if on_truncation is None else "settle")
         self.monitor = Monitor(ledger, bonus=bonus, learner_gamma=learner_gamma, record=record, pays=np.float32)
         self.shaping_state = ledger.init(torch.zeros(env.num_envs, dtype=torch.float64, device=env.device))
@@ -99,7 +95,7 @@ class ShapeVectorReward(Shaping, Wrapper):
         """Step all environments; the reward is r_t + F'_t."""
         obs, reward, terminated, truncated, infos = self._env.step(actions)
         before, self._obs = self._obs, obs.clone()
-        terminated, truncated = _flags("terminated", terminated), _flags("truncated", truncated)
+        terminated, truncated = read_tensor_end("terminated", terminated), read_tensor_end("truncated", truncated)
         ended = terminated | truncated
         transition = before, actions, obs, {**infos, "valid": (~ended).cpu().numpy()}
         F, event = self._ask(self._bonus, transition, ended), None
@@ -115,21 +111,16 @@ class ShapeVectorReward(Shaping, Wrapper):
         return obs, total, flags[0][:, None], flags[1][:, None], {**infos, "truncated": truncated}
 
     def _ask(self, source: Source, transition: tuple[Any, ...], ended: torch.Tensor) -> torch.Tensor:
-        """Return F, or the events, in float64."""
+        """Return F, or the events, in float64; 0 at ends, whose last observation is not shown to a callable."""
         infos, step = transition[3], self.monitor.steps
-        if isinstance(source, str) and source not in infos:
+        if not isinstance(source, str):
+            return read_tensor(ask(source, len(ended), step, *transition), ended, step, ended)
+        if source not in infos:
             raise KeyError(f"infos has no {source!r} at step {step}")
-        values = infos[source] if isinstance(source, str) else ask(source, len(ended), step, *transition)
-        values = torch.as_tensor(values, device=ended.device).detach().double()
-        if values.shape != ended.shape:
-            raise ValueError(
-                f"the intrinsic reward at step {step} has shape {tuple(values.shape)}, not {tuple(ended.shape)}; "
-                "return one number per environment"
-            )
-        return values if isinstance(source, str) else torch.where(ended, 0.0, values)
+        return read_tensor(infos[source], ended, step)
 
     def state(self) -> torch.Tensor | None:
-        """Return the environments' states, for critics that see more than the policy."""
+        """Return the environments' states, for critics."""
         return self._env.state()
 
     def render(self, *args: Any, **kwargs: Any) -> Any:
@@ -142,11 +133,6 @@ class ShapeVectorReward(Shaping, Wrapper):
         self._env.close()
 
 
-def _flags(what: str, flags: torch.Tensor) -> torch.Tensor:
-    flags = flags.reshape(-1)
-    return flags if flags.dtype == torch.bool else read_flags("the environment", what, flags, flags)
-
-
 def check_agent(agent: Any, env: Any) -> None:
     """Refuse an agent that would undo the guarantee: by its γ, its time limits, or its `rewards_shaper`.
 
@@ -154,9 +140,8 @@ def check_agent(agent: Any, env: Any) -> None:
     """
     monitor, cfg = env.monitor, agent.cfg
     monitor.confirmed = messages.is_confirmed(monitor.ledger.transform, cfg.discount_factor)
-    if getattr(env, "carries", monitor.ledger.on_truncation == "carry") and not getattr(
-        cfg, "time_limit_bootstrap", True
-    ):
+    carries = getattr(env, "carries", monitor.ledger.on_truncation == "carry")
+    if carries and not getattr(cfg, "time_limit_bootstrap", True):
         raise ValueError("on_truncation='carry' needs an agent that bootstraps there: set time_limit_bootstrap=True")
     if getattr(cfg, "rewards_shaper", None) is not None:
         rewards = torch.tensor([[1.0], [-3.0], [1000.0]])

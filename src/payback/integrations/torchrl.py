@@ -23,8 +23,7 @@ from typing import Any
 
 from payback.core.state import leaves, rebuild, roles
 from payback.core.transform import Match, RewardTransform
-from payback.core.validate import read_flags
-from payback.integrations.host import ask, bind_bonus, host
+from payback.integrations.host import ask, bind_bonus, host, read_tensor, read_tensor_end
 from payback.integrations.torchrl_wiring import RewardTamperCheck, check_wiring, refuse_stacked, warn_outer_transforms
 from payback.ledger import LedgerState, OnTruncation, make
 from payback.monitor import Monitor, to_numpy
@@ -85,13 +84,19 @@ class ShapeReward(Transform):
 
     def _step(self, tensordict: TensorDictBase, next_tensordict: TensorDictBase) -> TensorDictBase:
         batch, monitor = next_tensordict.batch_size, self.monitor
-        reward, F = next_tensordict.get("reward"), _read_intrinsic(next_tensordict, self.intrinsic_key, monitor.steps)
+        reward, F = next_tensordict.get("reward"), next_tensordict.get(self.intrinsic_key, None)
+        if F is None:
+            raise KeyError(
+                f"there is no {self.intrinsic_key!r} in the tensordict at step {monitor.steps}: "
+                "put the transform that computes it (RNDTransform, BonusTransform) before ShapeReward"
+            )
+        F = read_tensor(F.reshape(-1) if F.numel() == reward.numel() else F, reward.reshape(-1), monitor.steps)
         if not monitor.steps:
             self._begin(reward.dtype)
         self.tampering.look(self)
-        terminated = _read_end("terminated", next_tensordict.get("terminated"))
+        terminated = read_tensor_end("terminated", next_tensordict.get("terminated"))
         truncated = next_tensordict.get("truncated", None)
-        truncated = torch.zeros_like(terminated) if truncated is None else _read_end("truncated", truncated)
+        truncated = torch.zeros_like(terminated) if truncated is None else read_tensor_end("truncated", truncated)
         valid, event = (
             None if flags is None else flags.reshape(-1)
             for flags in (tensordict.get("_step", None), next_tensordict.get(self.event_key or "_event", None))
@@ -249,9 +254,7 @@ class BonusTransform(Transform):
             bind_bonus(self.bonus, None, SimpleNamespace(shape=tuple(rows[1].shape[1:])))
         valid = tensordict.get("_step", None)
         info = {} if valid is None else {"valid": to_numpy(valid.reshape(-1))}
-        F = torch.as_tensor(ask(self.bonus, n, self._steps, *rows, info), device=rows[2].device)
-        if F.numel() != n:
-            raise ValueError(f"the intrinsic reward at step {self._steps} has shape {tuple(F.shape)}, not ({n},)")
+        F = read_tensor(ask(self.bonus, n, self._steps, *rows, info), rows[2].new_zeros(n), self._steps)
         self._steps += 1
         next_tensordict.set(self.intrinsic_key, F.reshape(*batch, 1).to(torch.float32))
         return next_tensordict
@@ -269,33 +272,6 @@ class BonusTransform(Transform):
         spec = reward_spec["reward"]
         reward_spec[self.intrinsic_key] = Unbounded(spec.shape, device=spec.device, dtype=torch.float32)
         return reward_spec
-
-
-def _read_intrinsic(next_tensordict: TensorDictBase, key: str, step: int) -> torch.Tensor:
-    """Return F as float64 of shape (B,), without its graph; an error names the environment and the step."""
-    F = next_tensordict.get(key, None)
-    n = next_tensordict.batch_size.numel()
-    if F is None:
-        raise KeyError(
-            f"there is no {key!r} in the tensordict at step {step}: "
-            "put the transform that computes it (RNDTransform, BonusTransform) before ShapeReward"
-        )
-    if F.numel() != n:
-        raise ValueError(
-            f"the intrinsic reward at step {step} has shape {tuple(F.shape)}; "
-            f"write one number per environment, of which there are {n}"
-        )
-    F = F.detach().reshape(-1).to(torch.float64)
-    if F.device.type == "cpu" and not bool(torch.isfinite(F).all()):
-        k = int(torch.nonzero(~torch.isfinite(F))[0])
-        raise ValueError(f"the intrinsic reward of environment {k} at step {step} is {float(F[k])}; fix it")
-    return F
-
-
-def _read_end(what: str, flags: torch.Tensor) -> torch.Tensor:
-    """Return (B,) booleans; numbers other than 0 and 1 are refused."""
-    flags = flags.reshape(-1)
-    return flags if flags.dtype == torch.bool else read_flags("ShapeReward", what, flags, flags)
 
 
 def _refuse_dtype(dtype: torch.dtype) -> None:

@@ -5,15 +5,13 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from typing import Any
 
 import numpy as np
 
-from payback.core.errors import ShapingWarning
 from payback.integrations.host import host
-from payback.integrations.wiring import STEPS_PER_EPISODE, compare, warn_of_no_end
+from payback.integrations.outer_wrappers import callers_of
+from payback.integrations.wiring import STEPS_PER_EPISODE, compare, names_of, rehearsed, warn_of_no_end
 from payback.messages import changed_reward, warn
 from payback.monitor import changed, to_numpy
 
@@ -24,6 +22,7 @@ with host("TorchRL", "pip install 'payback[torchrl]'"):
 
 CHANGING = ("RewardClipping", "RewardScaling", "BinarizeReward", "SignTransform", "VecNorm", "VecNormV2")
 """TorchRL's transforms that change the values of their keys, by the names of their classes."""
+OUTSIDE = "outside its TransformedEnv"
 KEYS = ("reward", "terminated", "truncated", "extrinsic_reward", "shaped_reward", "debt", "was_truncated")
 
 
@@ -58,7 +57,7 @@ class RewardTamperCheck:
         k = changed(given, r, F)
         if k is not None:
             self.warned = True
-            culprit = f"a transform after ShapeReward ({names(after(shaping))})"
+            culprit = f"a transform after ShapeReward ({names_of(after(shaping), OUTSIDE)})"
             warn(changed_reward(float(r[k] + F[k]), float(given[k]), k, culprit, "put it before ShapeReward"))
 
 
@@ -91,21 +90,17 @@ def refuse_stacked(shaping: Transform, gamma: float) -> None:
 def warn_outer_transforms(shaping: Transform) -> None:
     """Warn of transforms that change rewards around a vector (SerialEnv) of shaped environments.
 
-    The vector copies rewards, so `RewardTamperCheck` cannot follow them; but in one process the environments around the
-    shaping are on the call stack while it takes a step.
+    The vector copies rewards, so `RewardTamperCheck` cannot follow them.
     """
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        env = frame.f_locals.get("self") if frame.f_code.co_name == "_step" else None
-        frame = frame.f_back
+    for _, env in callers_of(("_step",)):
         if not isinstance(env, TransformedEnv) or _holds(env, shaping):
             continue
         parts: list[Any] = list(env.transform.modules())
         changing = [part for part in parts if type(part).__name__ in CHANGING and "reward" in part.in_keys]
         if changing:
             warn(
-                f"{names(changing)} around a vector of shaped environments changes the rewards that they paid: bonuses "
-                "and repayments no longer cancel; put it before ShapeReward"
+                f"{names_of(changing)} around a vector of shaped environments changes the rewards that they paid: "
+                "bonuses and repayments no longer cancel; put it before ShapeReward"
             )
             return
 
@@ -119,11 +114,6 @@ def _holds(env: Any, shaping: Transform) -> bool:
     return False
 
 
-def names(transforms: list[Transform]) -> str:
-    """Return the names of the transforms' classes, for a message."""
-    return ", ".join(type(transform).__name__ for transform in transforms) or "outside its TransformedEnv"
-
-
 def check_wiring(env: Any, episodes: int = 20) -> int:
     """Play `episodes` with random actions, and compare the reward that comes out with r_t + F′_t as it was paid.
 
@@ -132,23 +122,17 @@ def check_wiring(env: Any, episodes: int = 20) -> int:
     environment is reset and F̄ restored; what the bonus learned stays. Nothing is recorded.
     """
     shaping = _find(env)
-    monitor = shaping.monitor
     buffers = {name: buffer.clone() for name, buffer in shaping.named_buffers()}
-    counts, tampering = dict(vars(monitor)), vars(shaping.tampering).copy()
-    monitor.log = None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ShapingWarning)
+    tampering = vars(shaping.tampering).copy()
+    with rehearsed(shaping.monitor):
+        try:
             finished = _play(env, shaping, episodes)
             env.reset()
-    finally:
-        vars(monitor).update(counts)
-        vars(shaping.tampering).update(tampering, _given=None)
-        for name, buffer in shaping.named_buffers():
-            buffer.copy_(buffers[name])
-        if monitor.log is not None and shaping._open is not None:
-            monitor.log.restart(np.ones(len(shaping._open), dtype=bool))
-        shaping._open = None
+        finally:
+            vars(shaping.tampering).update(tampering, _given=None)
+            for name, buffer in shaping.named_buffers():
+                buffer.copy_(buffers[name])
+            shaping._open = None
     if not finished:
         warn_of_no_end()
     return finished
@@ -167,7 +151,7 @@ def _find(env: Any) -> Any:
 
 
 def _play(env: Any, shaping: Any, episodes: int) -> int:
-    outside, finished, steps, length = names(after(shaping)), 0, 0, 64
+    outside, finished, steps, length = names_of(after(shaping), OUTSIDE), 0, 0, 64
     while finished < episodes and steps < episodes * STEPS_PER_EPISODE:
         rollout = env.rollout(length, break_when_any_done=False)["next"]
         if "truncated" not in rollout:  # as in environments that have no time limit

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import takewhile
 from typing import Any
 
@@ -38,23 +39,34 @@ def check_wiring(env: Any, episodes: int = 20) -> int:
     payback.InvarianceError: ...
     """
     shapings, outside = _walk(env)
-    before = [(shaping, dict(vars(shaping.monitor)), shaping.shaping_state) for shaping in shapings]
-    for shaping in shapings:
-        shaping.monitor.log = None
+    states = [shaping.shaping_state for shaping in shapings]
+    with rehearsed(*(shaping.monitor for shaping in shapings)):
+        try:
+            finished = _play(env, episodes, shapings[0].monitor.ledger.settles, outside)
+            env.reset()
+        finally:
+            for shaping, state in zip(shapings, states, strict=True):
+                everywhere = np.ones(len(state.owed), dtype=bool)
+                shaping.shaping_state, _ = shaping.monitor.ledger.reset(state, everywhere)
+    _warn_of(shapings, outside, finished)
+    return finished
+
+
+@contextmanager
+def rehearsed(*monitors: Monitor) -> Generator[None]:
+    """Play without warnings, counts and logs: afterwards the monitors are as before, their open episodes given up."""
+    before = [dict(vars(monitor)) for monitor in monitors]
+    for monitor in monitors:
+        monitor.log = None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ShapingWarning)
-            finished = _play(env, episodes, shapings[0].monitor.ledger.settles, outside)
-            env.reset()
+            yield
     finally:
-        for shaping, counts, state in before:
-            everywhere = np.ones(len(state.owed), dtype=bool)
-            vars(shaping.monitor).update(counts)
-            shaping.shaping_state, _ = shaping.monitor.ledger.reset(state, everywhere)
-            if shaping.monitor.log is not None:
-                shaping.monitor.log.restart(everywhere)
-    _warn_of(shapings, outside, finished)
-    return finished
+        for monitor, counts in zip(monitors, before, strict=True):
+            vars(monitor).update(counts)
+            if monitor.log is not None:
+                monitor.log.restart(None)
 
 
 def warn_stacked(env: Any, gamma: float | None) -> None:
@@ -172,9 +184,9 @@ def warn_of_no_end() -> None:
     warn("no episode ended under random actions, so check_wiring has seen no settlement")
 
 
-def names_of(layers: list[Any]) -> str:
+def names_of(layers: Iterable[Any], otherwise: str = "the shaping itself") -> str:
     """Return the names of the wrappers' classes, for a message."""
-    return ", ".join(type(layer).__name__ for layer in layers) or "the shaping itself"
+    return ", ".join(type(layer).__name__ for layer in layers) or otherwise
 
 
 class MissingResetCheck:

@@ -13,7 +13,7 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.her import HerReplayBuffer
 
 from payback.messages import changed_reward
-from payback.monitor import ROUNDING
+from payback.monitor import ROUNDING, changed
 
 OWN = ("stable_baselines3.", "sb3_contrib.")
 
@@ -31,7 +31,7 @@ class BufferCheck:
         self._held: list[tuple[str, np.ndarray, Any, np.ndarray]] = []
 
     def add(self, paid: np.ndarray, carried: np.ndarray) -> None:
-        """Remember one step."""
+        """Remember a step."""
         self._paid.append(paid)
         self._carried.append(carried)
 
@@ -42,22 +42,18 @@ class BufferCheck:
         buffer, rows = _newest(self._model, len(paid))
         if buffer is None:
             return None
-        columns = {"rewards": rows}
-        if hasattr(buffer, "advantages"):
-            columns.update(advantages=slice(None), returns=slice(None))
-        self._held = [
-            (name, getattr(buffer, name), at, getattr(buffer, name)[at].copy()) for name, at in columns.items()
-        ]
+        names = [name for name in ("rewards", "advantages", "returns") if hasattr(buffer, name)]
+        self._held = [(name, getattr(buffer, name), rows, getattr(buffer, name)[rows].copy()) for name in names]
         given = buffer.rewards[rows]
         paid, carried = paid[-len(given) :], carried[-len(given) :]
-        wrong = ~(np.abs(given - paid) <= ROUNDING * np.abs(paid) + 1e-12) & ~carried
-        if np.count_nonzero(wrong):
-            t, k = np.argwhere(wrong)[0]
+        first = changed(np.where(carried, paid, given).ravel(), paid.ravel(), np.zeros(()))
+        if first is not None:
+            t, k = np.unravel_index(first, paid.shape)
             ours = type(buffer).add.__module__.startswith(OWN)
             culprit = "another callback" if ours else f"the buffer ({type(buffer).__name__})"
             remedy = "add bonuses up before they are shaped" if ours else "store rewards as they come"
             return changed_reward(float(paid[t, k]), float(given[t, k]), int(k), culprit, remedy)
-        if "advantages" in columns and _has_own_advantages(buffer):
+        if _has_own_advantages(buffer):
             off = buffer.advantages + buffer.values - buffer.returns
             if not np.allclose(off, 0, atol=ROUNDING * (1 + np.abs(buffer.returns).max())):
                 return _changed_after("advantages")

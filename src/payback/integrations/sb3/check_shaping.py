@@ -18,6 +18,7 @@ from payback.integrations.sb3.buffers import BufferCheck, buffer_problems_of
 from payback.integrations.sb3.collect_bonus import BonusAdvantage, bonus_advantage
 from payback.integrations.sb3.saved_model import Stack, keep_means, restore_means, shapings_of
 from payback.integrations.sb3.shape_vector_reward import ShapeVectorReward
+from payback.integrations.wiring import names_of
 from payback.messages import changed_reward, other_gamma, warn, warn_blind_replay
 from payback.monitor import changed
 
@@ -59,9 +60,11 @@ class CheckShaping(BaseCallback):
         for problem in problems_of(self.model, self.training_env):
             self._report(problem)
         self._gamma = _gamma_of(self.model)
-        if is_blind(self.model, self.training_env):
-            warn_blind_replay()
         self._stack, self._buffer = shapings_of(self.training_env), BufferCheck(self.model)
+        if isinstance(self.model, OffPolicyAlgorithm) and any(
+            isinstance(shaping.ledger.transform, Match) and not shaping.observes_debt for shaping, _ in self._stack
+        ):
+            warn_blind_replay()
         for shaping, _ in self._stack:
             shaping.outer.left = 0  # because this callback sees all that the call stack would show, and more
         self._begin_sums()
@@ -112,7 +115,7 @@ class CheckShaping(BaseCallback):
                 self.logger.record(f"shaping/{name}", value)
             return
         self._report_once(self._buffer.look())
-        keep_means(self.model, [shaping for shaping, _ in self._stack])
+        keep_means(self.model, self._stack)
         shaping, _ = self._stack[0]
         if self._steps:
             for name, total in zip(("extrinsic", "intrinsic", "shaped", "owed"), self._sums, strict=True):
@@ -135,20 +138,17 @@ class CheckShaping(BaseCallback):
     def _compare(self, given: np.ndarray, shaping: ShapeVectorReward, outside: list[VecEnvWrapper]) -> None:
         k = changed(given, shaping.received, shaping.shaped)
         if k is not None:
-            culprit = f"a wrapper outside ({_names(outside)})"
+            culprit = f"a wrapper outside ({names_of(outside, 'the host')})"
             self._report_once(changed_reward(shaping.paid[k], given[k], k, culprit, "put it inside ShapeVectorReward"))
 
     def _compare_ends(self, ends: np.ndarray) -> None:
         shaping, outside = self._stack[0]
-        wrong = np.flatnonzero(ends != shaping.done)
-        if not len(wrong):
-            return
-        k = int(wrong[0])
-        self._report_once(
-            f"the episode of environment {k} {'ends' if ends[k] else 'goes on'} for the learner, not for the shaping, "
-            f"because a wrapper outside ({_names(outside)}) changes `done`: debts are settled at other steps than "
-            "the learner's episodes end; put it inside ShapeVectorReward"
-        )
+        for k in np.flatnonzero(ends != shaping.done).tolist():
+            self._report_once(
+                f"the episode of environment {k} {'ends' if ends[k] else 'goes on'} for the learner, not for the "
+                f"shaping, because a wrapper outside ({names_of(outside, 'the host')}) changes `done`: debts are "
+                "settled at other steps than the learner's episodes end; put it inside ShapeVectorReward"
+            )
 
     def _compare_limits(self, infos: list[dict[str, Any]]) -> None:
         shaping, outside = self._stack[0]
@@ -157,8 +157,8 @@ class CheckShaping(BaseCallback):
                 happened = "carried" if shaping.carried[k] else "settled"
                 self._report_once(
                     f"the debt of environment {k} was {happened} at the end of its episode, but a wrapper outside "
-                    f"({_names(outside)}) changes TimeLimit.truncated, by which SB3 decides whether to bootstrap: the "
-                    "debt is paid twice or never; put it inside ShapeVectorReward"
+                    f"({names_of(outside, 'the host')}) changes TimeLimit.truncated, by which SB3 decides whether to "
+                    "bootstrap: the debt is paid twice or never; put it inside ShapeVectorReward"
                 )
 
     def _report_once(self, problem: str | None) -> None:
@@ -175,18 +175,17 @@ class CheckShaping(BaseCallback):
 
 def gamma_problems_of(model: Any, stack: Stack) -> list[str]:
     """Return which shapings repay with another γ than the model discounts with now: a model's γ may be changed."""
-    transforms = [shaping.monitor.ledger.transform for shaping, _ in stack]
+    transforms = [shaping.ledger.transform for shaping, _ in stack]
     gammas = [transform.gamma for transform in transforms if isinstance(transform, Match)]
     learner = _gamma_of(model)
-    if learner is None:
-        name = type(model).__name__
-        return [
-            f"{name} has no discount: it learns from undiscounted returns, but bonuses are repaid with gamma "
-            f"{gamma}; use gamma=1 in the transform"
-            for gamma in gammas
-            if gamma != 1
-        ]
-    return [other_gamma(learner, gamma) for gamma in gammas if learner != gamma]
+    if learner is not None:
+        return [other_gamma(learner, gamma) for gamma in gammas if learner != gamma]
+    return [
+        f"{type(model).__name__} has no discount: it learns from undiscounted returns, but bonuses are repaid with "
+        f"gamma {gamma}; use gamma=1 in the transform"
+        for gamma in gammas
+        if gamma != 1
+    ]
 
 
 def problems_of(model: Any, env: VecEnv) -> list[str]:
@@ -210,16 +209,6 @@ def problems_of(model: Any, env: VecEnv) -> list[str]:
     return problems + buffer_problems_of(model, carries)
 
 
-def is_blind(model: Any, env: VecEnv) -> bool:
-    """Return whether a learner with a replay buffer does not see the debt."""
-    lends = [shaping for shaping, _ in shapings_of(env) if isinstance(shaping.ledger.transform, Match)]
-    return isinstance(model, OffPolicyAlgorithm) and not all(shaping.observes_debt for shaping in lends)
-
-
 def _gamma_of(model: Any) -> float | None:
     """Return the discount that a model uses now, None for one that has none (ARS)."""
     return getattr(model, "gamma", None)
-
-
-def _names(outside: list[VecEnvWrapper]) -> str:
-    return ", ".join(type(wrapper).__name__ for wrapper in outside) or "the host"

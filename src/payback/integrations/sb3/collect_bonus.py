@@ -7,8 +7,8 @@ The callback adds A^I once the model's rollout buffer has estimated the task's a
 that is: RecurrentPPO takes no `rollout_buffer_class`, and a model that was saved loads without payback.
 """
 
-# Stable-Baselines3's types are generic or missing, so that what comes from it is unknown to a type checker.
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# The host's types are generic or missing.
+# pyright: standard
 
 from __future__ import annotations
 
@@ -19,17 +19,12 @@ import numpy as np
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize
 
 from payback.advantage import AdvantageEstimator
-from payback.core.state import running_mean, shared_of, with_shared
+from payback.core.state import running_mean, shared_of
 from payback.integrations.gymnasium_rows import copy
 from payback.integrations.host import bind_bonus, read_end, refuse_reward_shape
-from payback.integrations.sb3.shape_vector_reward import (
-    ShapeVectorReward,
-    Source,
-    Unshaped,
-    _split,
-    read_source,
-)
-from payback.messages import warn
+from payback.integrations.sb3.saved_model import layers_of, with_kept
+from payback.integrations.sb3.shape_vector_reward import ShapeVectorReward, Source, Unshaped, read_source, split_ends
+from payback.integrations.wiring import names_of
 
 KEPT = "bonus_mean"
 """The model's attribute, lists of numbers, that SB3 saves and loads with it."""
@@ -99,7 +94,7 @@ class CollectBonus(Unshaped):
             self._clear(self.done)
         if len(self.rows) == MOST_ROWS:
             raise RuntimeError("nobody adds the collected bonus to the advantages; train with callback=CheckShaping()")
-        self.rows.append((F.copy(), self.done, _split(self.done, infos, ended)[1], reward.copy()))
+        self.rows.append((F.copy(), self.done, split_ends(self.done, infos, ended)[1], reward.copy()))
         self.steps += 1
         for info, extrinsic, intrinsic in zip(infos, reward.tolist(), F.tolist(), strict=True):
             info["extrinsic"], info["intrinsic"] = extrinsic, intrinsic
@@ -109,8 +104,9 @@ class CollectBonus(Unshaped):
 class BonusAdvantage:
     """Add w·A^I to each rollout's advantages: what CheckShaping does for an environment in `CollectBonus`."""
 
-    def __init__(self, model: Any, wrapper: CollectBonus, outside: list[VecEnvWrapper]):
-        self._model, self._wrapper, self._outside = model, wrapper, outside
+    def __init__(self, model: Any, layers: list[VecEnvWrapper], place: int):
+        self._model, self._outside, self._inside = model, layers[:place], layers[place + 1 :]
+        self._wrapper: CollectBonus = layers[place]  # type: ignore[assignment]
         self._weight = 1.0
 
     def problems(self) -> list[str]:
@@ -121,11 +117,7 @@ class BonusAdvantage:
                 f"{type(self._model).__name__} has no rollout buffer whose advantages the bonus could be added to; "
                 "pay it through the reward, with ShapeVectorReward and payback.grm"
             )
-        layers: list[Any] = [*self._outside]
-        inner: Any = self._wrapper.venv
-        while isinstance(inner, VecEnvWrapper):
-            layers.append(inner)
-            inner = inner.venv
+        layers = [*self._outside, *self._inside]
         twice = [type(layer).__name__ for layer in layers if isinstance(layer, (ShapeVectorReward, CollectBonus))]
         if twice:
             found.append(f"{twice[0]} and CollectBonus in one stack pay a bonus twice; use one of them")
@@ -145,17 +137,9 @@ class BonusAdvantage:
 
     def restore(self) -> None:
         """Give F̄ of a loaded model to a wrapper that has not begun."""
-        kept = getattr(self._model, KEPT, None)
-        if self._wrapper.steps or not shared_of(self._wrapper.bonus_state):
-            return
-        try:
-            self._wrapper.bonus_state = with_shared(self._wrapper.bonus_state, kept or [])
-        except ValueError:
-            if kept or getattr(self._model, "_n_updates", 0):
-                warn(
-                    "the model was trained before, but no F̄ that fits the estimator came with it: the mean of the "
-                    "bonus starts anew at 0"
-                )
+        if not self._wrapper.steps:
+            kept = getattr(self._model, KEPT, None) or []
+            self._wrapper.bonus_state = with_kept(self._model, self._wrapper.bonus_state, kept)
 
     def begin(self) -> None:
         """Begin a rollout: what an interrupted one collected is forgotten."""
@@ -169,7 +153,7 @@ class BonusAdvantage:
         wrong = np.flatnonzero(dones != self._wrapper.done)
         if not len(wrong):
             return None
-        names = ", ".join(type(layer).__name__ for layer in self._outside) or "the host"
+        names = names_of(self._outside, "the host")
         return f"a wrapper outside CollectBonus ({names}) changes `done` of environment {wrong[0]}; put it inside"
 
     def add(self) -> dict[str, float]:
@@ -200,10 +184,6 @@ class BonusAdvantage:
 
 def bonus_advantage(model: Any, env: VecEnv | None) -> BonusAdvantage | None:
     """Return what adds to the model's advantages, None where no CollectBonus is among the environment's wrappers."""
-    outside: list[VecEnvWrapper] = []
-    while isinstance(env, VecEnvWrapper):
-        if isinstance(env, CollectBonus):
-            return BonusAdvantage(model, env, outside)
-        outside.append(env)
-        env = env.venv
-    return None
+    layers = list(layers_of(env))
+    place = next((k for k, layer in enumerate(layers) if isinstance(layer, CollectBonus)), None)
+    return None if place is None else BonusAdvantage(model, layers, place)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,48 +26,58 @@ Stack = list[tuple[ShapeVectorReward, list[VecEnvWrapper]]]
 """Every shaping of an environment, the outermost first, each with the wrappers between it and the one before."""
 
 
-def find_shaping(env: VecEnv | None) -> tuple[ShapeVectorReward, list[VecEnvWrapper]]:
-    """Return the outermost shaping wrapper in `env` and the wrappers outside it."""
-    outside = []
+def layers_of(env: VecEnv | None) -> Iterator[VecEnvWrapper]:
+    """Yield the wrappers around the environments, the outermost first."""
     while isinstance(env, VecEnvWrapper):
-        if isinstance(env, ShapeVectorReward):
-            return env, outside
-        outside.append(env)
+        yield env
         env = env.venv
-    raise ValueError("there is no ShapeVectorReward among the environment's wrappers; wrap it before making the model")
 
 
 def shapings_of(env: VecEnv | None) -> Stack:
-    """Return every shaping wrapper in `env`."""
-    found = [find_shaping(env)]
-    while True:
-        try:
-            found.append(find_shaping(found[-1][0].venv))
-        except ValueError:
-            return found
+    """Return every shaping wrapper in `env`; raise if there is none."""
+    found, outside = Stack(), list[VecEnvWrapper]()
+    for layer in layers_of(env):
+        if isinstance(layer, ShapeVectorReward):
+            found.append((layer, outside))
+            outside = []
+        else:
+            outside.append(layer)
+    if not found:
+        raise ValueError("there is no ShapeVectorReward among the environment's wrappers; wrap it, then make the model")
+    return found
 
 
-def keep_means(model: Any, shapings: Iterable[ShapeVectorReward]) -> None:
+def find_shaping(env: VecEnv | None) -> tuple[ShapeVectorReward, list[VecEnvWrapper]]:
+    """Return the outermost shaping wrapper in `env` and the wrappers outside it."""
+    return shapings_of(env)[0]
+
+
+def keep_means(model: Any, stack: Stack) -> None:
     """Put what all environments share (F̄) of every shaping where `model.save` finds it."""
-    means = [[x.tolist() for x in shared_of(shaping.shaping_state.loans)] for shaping in shapings]
-    setattr(model, MEANS, means)
+    setattr(model, MEANS, [[x.tolist() for x in shared_of(shaping.shaping_state.loans)] for shaping, _ in stack])
 
 
 def restore_means(model: Any, env: VecEnv) -> None:
     """Give F̄ of a loaded model to shapings that have not begun; warn where there is none to give."""
     kept: list[Any] = getattr(model, MEANS, None) or []
     for place, (shaping, _) in enumerate(shapings_of(env)):
-        state = shaping.shaping_state
-        if shaping.monitor.steps or not shared_of(state.loans):
-            continue
-        try:
-            shaping.shaping_state = state._replace(loans=with_shared(state.loans, kept[place]))
-        except (IndexError, ValueError):
-            if kept or getattr(model, "_n_updates", 0):
-                warn(
-                    "the model was trained before, but no F̄ that fits the shaping came with it: the mean of the bonus "
-                    "starts anew at 0. Train with the callback CheckShaping(), and save() keeps it"
-                )
+        if not shaping.monitor.steps:
+            state = shaping.shaping_state
+            own = kept[place] if place < len(kept) else []
+            shaping.shaping_state = state._replace(loans=with_kept(model, state.loans, own))
+
+
+def with_kept(model: Any, state: Any, kept: list[Any]) -> Any:
+    """Return a state with the F̄ that a model kept; warn if the model has trained and kept none that fits."""
+    try:
+        return with_shared(state, kept) if shared_of(state) else state
+    except ValueError:
+        if kept or getattr(model, "_n_updates", 0):
+            warn(
+                "the model was trained before, but no F̄ that fits the shaping came with it: the mean of the bonus "
+                "starts anew at 0. Train with the callback CheckShaping(), and save() keeps it"
+            )
+        return state
 
 
 def save_model(model: BaseAlgorithm, path: str | Path) -> None:

@@ -1,4 +1,7 @@
-"""The VecEnv wrappers: `ShapeVectorReward` pays r_t + F'_t, `Unshaped` stands in its place for evaluation."""
+"""The VecEnv wrappers: `ShapeVectorReward` pays r_t + F'_t, `Unshaped` stands in its place for evaluation.
+
+`ShapeVectorWithPotential` pays r_t + γΦ(s_{t+1}) − Φ(s_t).
+"""
 
 # The host's types are generic or missing.
 # pyright: standard
@@ -17,6 +20,7 @@ from payback.core.transform import RewardTransform
 from payback.integrations.gymnasium_rows import copy, space_with_debt, with_debt
 from payback.integrations.host import Shaping, ask, bind_bonus, read_end, read_intrinsic, refuse_reward_shape
 from payback.integrations.outer_wrappers import OuterWrapperCheck
+from payback.integrations.potential import Potential, Potentials
 from payback.ledger import OnTruncation, make
 from payback.monitor import Monitor
 
@@ -86,15 +90,11 @@ class ShapeVectorReward(Shaping, Unshaped):
         self.shaping_state = self.ledger.init(np.zeros(env.num_envs))
         self.monitor = Monitor(self.ledger, bonus=bonus, learner_gamma=learner_gamma, record=record, pays=np.float32)
         self._bonus, self._event = bonus, event
-        nothing = np.zeros(env.num_envs)
-        self.received, self.shaped, self.paid = (nothing,) * 3
-        """r_t, F'_t and r_t + F'_t of the last step, (B,) each."""
+        # For CheckShaping, of the last step: r_t, F'_t and their sum; the infos' numbers; whose episode ended, and at
+        # whose end the debt was left to the bootstrapped value.
+        self.received, self.shaped, self.paid = (np.zeros(env.num_envs),) * 3
         self.reported = ([0.0] * env.num_envs,) * 4
-        """extrinsic, intrinsic, shaped and owed of the last step, as the infos have them."""
-        self.done = np.zeros(env.num_envs, dtype=bool)
-        """Whose episode ended with the last step, (B,)."""
-        self.carried = self.done
-        """At whose end the debt was left to the bootstrapped value, (B,)."""
+        self.done = self.carried = np.zeros(env.num_envs, dtype=bool)
         self.outer = OuterWrapperCheck()
         self._obs: Any = None
         self._actions: Any = None
@@ -131,7 +131,7 @@ class ShapeVectorReward(Shaping, Unshaped):
         ended, terminated, truncated = [], None, None
         if True in done.tolist():
             ended = np.flatnonzero(done).tolist()
-            terminated, truncated = _split(done, infos, ended)
+            terminated, truncated = split_ends(done, infos, ended)
         before, self._obs = self._obs, copy(obs)
         try:
             F = self._read(self._bonus, before, infos, ended)
@@ -167,6 +167,47 @@ class ShapeVectorReward(Shaping, Unshaped):
 
     def _read(self, source: Source, before: Any, infos: list[dict[str, Any]], ended: list[int]) -> np.ndarray:
         return read_source(source, self.monitor.steps, (before, self._actions, self._obs), infos, ended)
+
+
+class ShapeVectorWithPotential(VecEnvWrapper):
+    """Add γΦ(s′) − Φ(s) to the rewards of SB3's environments; `gamma` is the learner's.
+
+    `potential` maps a batch of observations to Φ, (B,). Φ is 0 where an episode terminates and kept where
+    `TimeLimit.truncated` is set, because SB3 bootstraps there with the value of the last observation. Each info has
+    Φ(s′) as `intrinsic`, the payment as `shaped`, and `owed`: from the next step on the episode pays −owed in total.
+
+    >>> from stable_baselines3.common.env_util import make_vec_env
+    >>> env = ShapeVectorWithPotential(make_vec_env("CartPole-v1", 2), lambda obs: -abs(obs[:, 2]), gamma=0.99)
+    >>> obs = env.reset()
+    >>> obs, reward, done, infos = env.step(np.array([0, 1]))
+    >>> infos[0]["extrinsic"], bool(np.isclose(reward[0], 1 + infos[0]["shaped"]))
+    (1.0, True)
+    """
+
+    def __init__(self, env: VecEnv, potential: Potential, *, gamma: float):
+        if not isinstance(env, VecEnv):
+            raise TypeError(f"ShapeVectorWithPotential shapes a VecEnv of SB3, got {env!r}; use make_vec_env")
+        super().__init__(env)
+        self._potentials = Potentials(potential, gamma, env.num_envs)
+
+    def reset(self) -> Any:
+        """Reset all environments."""
+        obs = self.venv.reset()
+        self._potentials.begin(copy(obs))
+        return obs
+
+    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Step all environments; the reward is r_t + γΦ(s_{t+1}) − Φ(s_t)."""
+        obs, reward, done, infos = self.venv.step_wait()
+        refuse_reward_shape(reward, self.num_envs)
+        done = read_end("done", done, self.num_envs)
+        ended = np.flatnonzero(done).tolist()
+        terminated, truncated = split_ends(done, infos, ended)
+        phi, shaped, owed = self._potentials.step(_with_terminal(obs, infos, ended), terminated)
+        if ended:
+            self._potentials.begin(copy(obs))
+        _record(infos, *(column.tolist() for column in (reward, phi, shaped, owed, truncated)))
+        return obs, (reward + shaped).astype(_paid_in(reward.dtype)), done, infos
 
 
 def read_source(
@@ -208,7 +249,7 @@ def _paid_in(dtype: np.dtype[Any]) -> Any:
     return dtype if dtype.kind == "f" and dtype.itemsize >= 4 else np.float32
 
 
-def _split(done: np.ndarray, infos: list[dict[str, Any]], ended: list[int]) -> tuple[np.ndarray, np.ndarray]:
+def split_ends(done: np.ndarray, infos: list[dict[str, Any]], ended: list[int]) -> tuple[np.ndarray, np.ndarray]:
     """Return (terminated, truncated): SB3 distinguishes them in the infos only."""
     truncated = np.zeros_like(done)
     cut = [k for k in ended if infos[k].get("TimeLimit.truncated", False)]
@@ -230,10 +271,10 @@ def _with_terminal(obs: Any, infos: list[dict[str, Any]], ended: list[int]) -> A
     if isinstance(obs, dict):
         obs = {key: values.copy() for key, values in obs.items()}
         for k in ended:
-            for key, value in infos[k]["terminal_observation"].items():
+            for key, value in _last_observation(infos, k).items():
                 obs[key][k] = value
         return obs
     obs = obs.copy()
     for k in ended:
-        obs[k] = infos[k]["terminal_observation"]
+        obs[k] = _last_observation(infos, k)
     return obs
