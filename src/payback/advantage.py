@@ -66,9 +66,10 @@ def grm_adv(
     """Estimate an advantage from the bonus, to be added to that of the task's reward; see the equations above.
 
     Not guaranteed: by policy invariance, all that A^I adds between two actions is bias, |E A^I| ≤
-    (1 − λ_I^D) max|G| / (1 − γλ_I), so the optimal policy may change while w > 0. Guaranteed: the task's critic never
-    learns from a bonus; and once the weight w is 0 (`taken_back`), the policy is trained on the task's own advantage,
-    though nothing says that it survives. `grm` preserves the optimal policy from the first step.
+    (1 − λ_I^D) max|G| / (1 − γλ_I), so the optimal policy may change while w > 0; nor that the policy survives
+    w = 0: it collapses where the task's advantage alone can't hold it. Guaranteed: the task's critic never learns from
+    a bonus, and from w = 0 on (`taken_back`) the policy is trained on the task's own advantage. `grm` preserves the
+    optimal policy from the first step.
 
     `gamma`: the learner's discount. `delay`: D; None does not fade the bonus. `lam`: λ_I; A^I reaches about
     1 / (1 − γλ_I) steps ahead. `center`: subtract F̄, or a transform such as `payback.center(1000)`; False does not.

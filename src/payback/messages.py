@@ -58,8 +58,8 @@ def warn_unseen_debt(transform: RewardTransform, on_truncation: str | None, reme
     """Warn that a debt is carried by a value function that does not see it."""
     if on_truncation == "carry" and isinstance(transform, Match):
         warn(
-            "on_truncation='carry' is not exact here, because the value that stands for the debt at a time limit does "
-            f"not see it: histories with different debts look alike. {remedy}"
+            "on_truncation='carry' is not exact here, because the value function that takes over the debt at a time "
+            f"limit doesn't see it: histories with different debts look the same. {remedy}"
         )
 
 

@@ -41,6 +41,11 @@ class Monitor:
     the folder of a log for `payback audit`. `worker`: the number of this process where several write to one log.
     `pays`: the dtype of the host's rewards; a shaped reward that overflows it raises.
 
+    Counts `steps`, `finished` episodes (ended and settled) and `broken` ones (their residual exceeds
+    `payback.ledger.TOLERANCE`; `worst` is the largest), `drops` (episodes reset in debt before they ended) and the
+    `dropped` debts, per environment. `confirmed`: whether the learner's γ is known to equal the match's; if not, the
+    first end warns.
+
     >>> import payback
     >>> from payback.ledger import make
     >>> monitor = Monitor(make(payback.match_at_end(0.5)), learner_gamma=0.5)
@@ -63,22 +68,11 @@ class Monitor:
     ):
         self.ledger = ledger
         self.confirmed = messages.is_confirmed(ledger.transform, learner_gamma)
-        """Whether the learner's γ is known to equal the match's; if not, the first end warns."""
         messages.warn_of_transform(ledger.transform)
         self.log = None if record is None else Log(record, ledger, worker)
-        self.steps = 0
-        """Steps so far."""
-        self.drops = 0
-        """Episodes that were reset in debt before they ended."""
+        self.steps = self.finished = self.broken = self.drops = 0
         self.dropped: Any = 0.0
-        """The debts of those episodes, summed per environment."""
-        self.finished = 0
-        """Episodes that ended and settled."""
-        self.broken = 0
-        """Finished episodes whose shaped rewards do not cancel: residual above `payback.ledger.TOLERANCE`."""
-        self.worst = 0.0
-        """The largest residual of the finished episodes."""
-        self._residual = 0.0
+        self.worst = self._residual = 0.0
         self._began: np.ndarray | int = 0
         self.pay_in(pays)
         self._repays = isinstance(ledger.transform, Match)

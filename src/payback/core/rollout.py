@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_jax_namespace, is_torch_namespace
 
-from payback.core.arrays import Array, fields_of, is_tuple, namespace
+from payback.core.arrays import Array, namespace
+from payback.core.state import leaves, rebuild
 from payback.core.transform import RewardTransform, State
 from payback.core.validate import read_arrays, refuse_not_finite, refuse_overflow
 
@@ -84,8 +85,8 @@ def _through_numpy(xp: Any, form: Callable[..., Any], whole: tuple[Any, ...]) ->
     """Run NumPy's fast form on a Torch block on the CPU, whose memory it shares. NumPy has no bfloat16."""
     if whole[1].dtype == xp.bfloat16:
         return NotImplemented
-    result = form(*_map(lambda x: x.numpy() if hasattr(x, "numpy") else x, whole))
-    return _map(lambda x: xp.asarray(x) if isinstance(x, (np.ndarray, np.generic)) else x, result)
+    result = form(*rebuild(whole, (x.numpy() if hasattr(x, "numpy") else x for x in leaves(whole))))
+    return rebuild(result, (xp.asarray(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in leaves(result)))
 
 
 def _step_through(xp: Any, transform: RewardTransform, state: State, block: Read) -> tuple[State, Array]:
@@ -141,13 +142,6 @@ def _read_block(
     xp, rewards, dones, valid, settle = read_arrays("shape_rollout", whole, rewards, "dones", dones, valid, settle)
     refuse_not_finite(xp, "shape_rollout", _as_block(rewards))
     return rewards, dones, valid, settle
-
-
-def _map(function: Callable[[Any], Any], tree: Any) -> Any:
-    if not is_tuple(tree):
-        return function(tree)
-    items = [_map(function, x) for x in tree]
-    return type(tree)(*items) if fields_of(tree) else tuple(items)
 
 
 def _as_block(values: Array) -> Array:
