@@ -21,7 +21,7 @@ HOSTED = {"integrations", "bonuses.torch", "bonuses.jax"}
 """Packages that import a host: they are not imported by `import payback`."""
 MAY_IMPORT = {
     "core": {"core"},
-    "check": {"core", "check", "auditing", "mdp", "theory"},
+    "check": {"core", "check", "auditing"},
     "auditing": {"core", "auditing"},
     "bonuses": {"core", "bonuses"},
     "advantage": {"core"},

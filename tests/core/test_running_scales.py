@@ -2,6 +2,7 @@
 
 import pickle
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -61,6 +62,15 @@ def test_a_schedule_counts_valid_rewards():
         expected = np.where(VALID[t], REWARDS[t] / (1 + VALID[:t].sum() / 40), 0)
         np.testing.assert_allclose(paid[t], expected)
     assert state.steps == VALID.sum()
+
+
+def test_a_schedule_does_not_start_anew_after_two_to_the_31_rewards():
+    """In JAX without x64, whose integers wrap around."""
+    over = payback.scale_by_schedule(lambda n: jnp.clip(1 - n / 100, 0, 1))
+    state = over.init(jnp.zeros(8, jnp.float32))._replace(steps=jnp.int32(2**31 - 5))
+    for _ in range(3):
+        state, paid = over.update(state, jnp.ones(8, jnp.float32), jnp.zeros(8, bool))
+        assert not paid.any()
 
 
 @pytest.mark.parametrize("name", MAKE)

@@ -260,7 +260,7 @@ class _ScaleBySchedule(RewardTransform):
 
     def init(self, example: Any, /) -> ScheduleState:
         xp = namespace(example)
-        # In float32 a count would stop at 2²⁴; the library's default integer holds 2³¹ at least.
+        # In float32 a count would stop at 2²⁴; the library's default integer stops near 2³¹ at the earliest.
         return ScheduleState(running_zero(example, xp.asarray(0).dtype))
 
     def _expected(self, state: State) -> None:
@@ -269,7 +269,10 @@ class _ScaleBySchedule(RewardTransform):
     def _step(self, xp: Any, state: Any, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[Any, Array]:
         coefficient = self._coefficient(xp, reward, state.steps)
         seen = math.prod(reward.shape) if valid is None else cast_to(xp, xp.sum(valid), state.steps.dtype)
-        return ScheduleState(state.steps + seen), reward * coefficient
+        steps = state.steps + seen
+        if xp is not np:  # JAX's 32 bits would start anew from −2³¹
+            steps = xp.where(steps < state.steps, state.steps, steps)
+        return ScheduleState(steps), reward * coefficient
 
     def _device_block(self, xp: Any, state: Any, rewards: Any, dones: Any, valid: Any, settle: Any) -> Any:
         seen = (xp.ones_like(rewards, dtype=xp.bool) if valid is None else valid).sum(1)
