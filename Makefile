@@ -81,7 +81,7 @@ reproduce-all: $(VENV)/.dev-ready  ## everything in full, with all seeds and abl
 	  $(RUN) reach --again --seeds $$n --out $(ALL) && $(RUN) delay --again --seeds $$n --out $(ALL) \
 	  && $(RUN) center --again --seeds $$n --out $(ALL) \
 	  && $(RUN) center --again --ablation recent-mean --seeds $$n --out $(ALL) || exit; done
-	@for e in reach delay curiosity arena; do $(RUN) $$e --again --out $(ALL) || exit; done
+	@for e in reach delay curiosity arena safe-range depth learned hosts; do $(RUN) $$e --again --out $(ALL) || exit; done
 	@$(BIN)/payback-lab report --out $(ALL)
 
 demo: $(VENV)/.run-ready  ## three agents learn DoorKey 11×11 before your eyes: no bonus, a raw one, GRM (about two minutes)
@@ -90,8 +90,8 @@ demo: $(VENV)/.run-ready  ## three agents learn DoorKey 11×11 before your eyes:
 # Markers in the test files decide what runs where (pyproject.toml lists them). OMP_NUM_THREADS=1, because there is one worker per core.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quiet --numprocesses 2 --dist worksteal
 QUICK := "not (slow or browser or ray or host)"
-# Without the doctests, whose option skips a test file that cannot be imported: in these environments that is a failure.
-HOST_PYTEST := bin/python -m pytest --quiet --numprocesses 2 --dist loadfile -o addopts="--import-mode=importlib -ra"
+# Without doctests, which would import files that need what these environments lack.
+HOST_PYTEST := bin/python -m pytest --quiet --numprocesses 2 --dist loadfile -o addopts="--import-mode=importlib -ra --strict-markers"
 
 test: $(VENV)/.dev-ready  ## the library's tests and the core of the lab's, with the doctests (about five minutes)
 	@$(PYTEST) -m $(QUICK)

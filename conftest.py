@@ -17,6 +17,13 @@ WAIT_FOR_PAGE = 300_000
 COMPILED_DOCTESTS = ("src/payback/bonuses/jax/", "lab/src/payback_lab/learners/arena/train.py")
 """Each compiles for seconds; a doctest cannot carry a marker. tests/bonuses and lab/tests check the same functions."""
 
+collect_ignore = [
+    *(f"src/payback/integrations/{host}.py" for host in ("rllib", "rsl_rl", "skrl")),
+    *(f"tests/integrations/{name}.py" for name in ("rllib_walk", "rsl_rl_lanes", "skrl_lanes")),
+]
+"""Have no tests of their own, and need a host that the main environment cannot hold. Any other file that cannot be
+imported is an error; pytest's option to skip those (`--doctest-ignore-import-errors`) skips their tests too."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what cannot be marked where it stands: a use of the browser, a library as a parameter, a doctest."""
