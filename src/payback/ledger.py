@@ -222,11 +222,10 @@ class Ledger:
         refuse_not_finite(xp, name, reward)
         return reward, *read.values()  # type: ignore[return-value]
 
-    def _ends(self, xp: Any, like: Array, terminated: Array | None, truncated: Array | None) -> tuple[Array, Array]:
+    def _ends(self, xp: Any, like: Array, terminated: Any, truncated: Any) -> tuple[Array, Array]:
         """Return the ends that are settled and those that are carried, never both."""
-        if terminated is None or truncated is None:
-            none = xp.zeros_like(like, dtype=xp.bool)
-            terminated, truncated = none if terminated is None else terminated, none if truncated is None else truncated
+        terminated = xp.zeros_like(like, dtype=xp.bool) if terminated is None else terminated
+        truncated = xp.zeros_like(like, dtype=xp.bool) if truncated is None else truncated
         if not _any(xp, truncated):
             return terminated, truncated
         if self.settles:

@@ -56,7 +56,11 @@ class RunningStatistic(RewardTransform):
 
     def __post_init__(self) -> None:
         """Validate the horizon."""
-        self._set(_fade=read_horizon(self.horizon))
+        _ = self._fade
+
+    @cached_property
+    def _fade(self) -> float:
+        return read_horizon(self.horizon)
 
     @cached_property
     def _terms(self) -> np.ndarray:

@@ -34,7 +34,11 @@ class Repayment(Match):
         after, shaped = self._repay(xp, state, reward, done, settle)
         if valid is None:
             return after, shaped
-        return self._each(lambda new, old: xp.where(valid, new, old), after, state), xp.where(valid, shaped, 0.0)
+
+        def keep(new: Array, old: Array) -> Array:
+            return xp.where(valid, new, old)
+
+        return self._each(keep, after, state), xp.where(valid, shaped, 0.0)
 
     def _repay(self, xp: Any, state: Any, reward: Array, done: Mask, settle: Mask) -> tuple[State, Array]:
         """Take a step of valid rows."""
@@ -43,7 +47,11 @@ class Repayment(Match):
     def drop(self, state: State, where: Array, /) -> State:
         """Forget the debts of the environments `where`."""
         xp = namespace(state[0])
-        return self._each(lambda x: xp.where(where, 0, x), state)
+
+        def forget(x: Array) -> Array:
+            return xp.where(where, 0, x)
+
+        return self._each(forget, state)
 
     def _each(self, function: Any, *states: Any) -> State:
         """Return a state whose arrays of each environment are `function` of those of `states`."""
@@ -54,7 +62,7 @@ class Repayment(Match):
         if namespace(rewards) is not np:
             return NotImplemented
         if valid is not None:
-            debtless = np.atleast_2d(state[0] == 0).all(axis=0)
+            debtless: Any = np.atleast_2d(state[0] == 0).all(axis=0)
             if not invalid_only_between_episodes(dones, valid, debtless):
                 return NotImplemented
         return self._numpy_block(state, rewards, dones, settle)

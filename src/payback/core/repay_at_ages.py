@@ -129,8 +129,9 @@ class RepayAtAges(Repayment):
             return state, xp.zeros_like(rewards)
         if not is_jax_namespace(xp):
             return super()._block(state, rewards, dones, valid, settle)
+        due, rest = self._due_and_rest
         if valid is None and W <= UNROLL:
-            loans, shaped = _unrolled_block(xp, *self._due_and_rest, state.loans, rewards, dones)
+            loans, shaped = _unrolled_block(xp, due, rest, state.loans, rewards, dones)
         elif valid is None and self._at_one_age:
             loans, shaped = _countdown_block(xp, self.gamma, state.loans, rewards, dones)
         else:

@@ -89,12 +89,8 @@ def read_state(name: str, state: Any, kind: type[Any], constants: np.ndarray | N
     there: Any = getattr(state, kind.constants[0])
     if there is constants:
         return
-    # In the dtype of the state, because a Torch module may have been cast.
-    if isinstance(there, (np.ndarray, np.generic)):
-        ours: Any = constants.astype(there.dtype)
-    elif is_torch_array(there) and can_look(None, there):
-        ours = there.new_tensor(constants)
-    else:
+    ours = _as_stored(constants, there)
+    if ours is None:
         return
     if there.shape == ours.shape and (there == ours).all():
         return
@@ -104,6 +100,13 @@ def read_state(name: str, state: Any, kind: type[Any], constants: np.ndarray | N
     elif len(there) and there[0] != ours[0]:
         what = f"a match with γ = {float(there[0]):g}, not {constants[0]:g}"
     raise ValueError(f"{name} was given the state of {what}; {OWN}")
+
+
+def _as_stored(constants: np.ndarray, there: Any) -> Any:
+    """Return constants in the dtype of the state's, because a Torch module may have been cast; None if not readable."""
+    if is_torch_array(there):
+        return there.new_tensor(constants) if can_look(None, there) else None
+    return constants.astype(there.dtype.str) if type(there).__module__ == "numpy" else None
 
 
 def read_step(
