@@ -45,7 +45,7 @@ class Endless(example.Lanes):
         return obs, reward, torch.full_like(dones, self.ends), {}
 
 
-@pytest.mark.filterwarnings("ignore:. of . finished episodes did not cancel:payback.ShapingWarning")
+@pytest.mark.filterwarnings("ignore:the shaped rewards of . of . finished:payback.ShapingWarning")
 @pytest.mark.parametrize("settles", [True, False])
 def test_a_debt_that_is_left_late_in_a_long_episode_is_not_hidden_by_the_discount(settles):
     """γ^t of the last step is 0 in float64: the end is judged from the debt before it."""
