@@ -79,7 +79,13 @@ def test_estimates_equal_plain_loops(name, zeta):
 
 
 right_ages, right_discounts, right_estimated = advantage_side.ages, advantage_side.Discounts, advantage_side.estimated
-LONE, CRITIC = f"grm-adv-3-{LAM}-lone", f"grm-adv-3-{LAM}-back"
+right_estimates = advantage_side.Estimates
+LONE, CRITIC, TWO, FLAT = (
+    f"grm-adv-3-{LAM}-lone",
+    f"grm-adv-3-{LAM}-back",
+    f"two-critics-{LAM}",
+    f"grm-adv-3-{LAM}-flat",
+)
 MUTANTS = {
     "an end repays a step late": (LONE, "ages", lambda done, delay: jnp.maximum(right_ages(done, delay), 1)),
     "no end is seen": (LONE, "ages", lambda done, delay: delay),
@@ -90,6 +96,13 @@ MUTANTS = {
     "V_I has the task's discount": (CRITIC, "Discounts", lambda gamma, lam: right_discounts(CONFIG.gamma, lam)),
     "GAE of the bonus has λ_I": (CRITIC, "Discounts", lambda gamma, lam: right_discounts(gamma, LAM)),
     "the critics are swapped": (CRITIC, "INTRINSIC", 0),
+    "V_I learns the task's return": (
+        CRITIC,
+        "Estimates",
+        lambda advantage, target, counts, paid: right_estimates(advantage, (target[0], target[0]), counts, paid),
+    ),
+    "the raw bonus is repaid": (TWO, "signal", lambda form, bonus, done: (1 - form.lam**3) * bonus),
+    "it fades all the same": (FLAT, "signal", lambda form, bonus, done: (1 - form.lam ** right_ages(done, 3)) * bonus),
     "the task's advantage is of the shaped reward": (
         CRITIC,
         "estimated",

@@ -45,3 +45,11 @@ def test_eipo_leaves_and_its_multiplier_moves() -> None:
     tables, run = TABULAR.trained(method_of("eipo", CONFIG))
     assert run.state.multiplier != pytest.approx(CONFIG.eipo_multiplier, abs=1e-4)
     assert min(TABULAR.leaves(tables, policy) for policy in (0, 1)) > 0.9
+
+
+def test_two_critics_stay_for_the_bonus_and_leave_once_it_is_taken_back() -> None:
+    """The last eighth of training, in which a method that is taken back is paid nothing for staying."""
+    method = method_of("two-critics-0.99-back", CONFIG)
+    assert leaves("two-critics-0.99") < 0.05
+    tables, _ = TABULAR.trained(method, begin=CONFIG.total_steps // CONFIG.samples * 7 // 8)
+    assert TABULAR.leaves(tables) > 0.95

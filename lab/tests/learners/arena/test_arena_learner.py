@@ -86,17 +86,26 @@ def shaped(scheme: str, bonus: np.ndarray, done: np.ndarray) -> np.ndarray:
     return payback.shape_rollout(transform, transform.init(bonus[0]), bonus, done)[1]
 
 
-@pytest.mark.parametrize("name", ["none", "im", "pies", "phased", "pbim", "grm-10", "adops"])
+CENTRED = ("two-critics-0.9-centred-back", "grm-adv-3-0.9", "grm-adv-3-0.9-flat-lone-back")
+PAID = ("none", "im", "pies", "phased", "pbim", "grm-10", "adops", "two-critics-0.9", *CENTRED)
+
+
+@pytest.mark.parametrize("name", PAID)
 @pytest.mark.filterwarnings("ignore::payback.InterestWarning")
 def test_what_is_paid_in_a_rollout(name: str) -> None:
     """Against the library's block form in float64; ζ = 0.4."""
     bonus, found, done = paid(name, 0.4)
     assert done.sum() > 40
     assert (bonus > 0).any()
+    center = payback.center()
+    centred = payback.shape_rollout(center, center.init(bonus[0].astype(np.float64)), bonus.astype(np.float64), done)[1]
     wanted = {
         "none": lambda: 0 * bonus,
         "im": lambda: bonus,
         "adops": lambda: bonus,  # F₂ is added when the rollout is there
+        # The advantage is made of these: f_t, repayment and weight come with the estimates.
+        "two-critics-0.9": lambda: bonus,
+        **dict.fromkeys(CENTRED, lambda: centred),
         "pies": lambda: 0.6 * bonus,
         "phased": lambda: 0.6 * bonus + 0.4 * shaped("grm-30", bonus, done),
     }.get(name, lambda: shaped(name, bonus, done))

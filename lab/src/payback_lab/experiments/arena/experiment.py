@@ -146,7 +146,7 @@ def refuse_method(setting: Setting, method: str) -> None:
         if form.critic and form.lam * setting.gamma >= 1:
             raise UserError(
                 f"{method} at {setting.name} has a second critic with discount γλ_I = 1, whose values have no bound: "
-                "take λ_I below 1, γ below 1, or -lone."
+                f"take λ_I or γ below 1{', or -lone' if form.delay else ''}."
             )
 
 
