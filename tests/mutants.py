@@ -101,9 +101,9 @@ MUTANTS = [
     Mutant(GEOMETRIC, "due[ended] = 0", "pass"),
     # resets, invalid rows, what is dropped and what comes too early
     Mutant(ONCE, "xp.where(settle, 0.0, lent), xp.where(settle, 0, age)", "lent, xp.where(settle, 0, age)"),
-    Mutant(REPAY, "xp.where(valid, new, old)", "new"),
-    Mutant(REPAY, "xp.where(valid, shaped, 0.0)", "shaped"),
-    Mutant(REPAY, "xp.where(where, 0, x)", "xp.where(where, x, 0)"),
+    Mutant("core/transform.py", "self._where(xp, valid, after, state)", "after"),
+    Mutant("core/transform.py", "xp.where(valid, shaped, 0.0)", "shaped"),
+    Mutant("core/transform.py", "where, (0,) * len(state), state)", "where, state, (0,) * len(state))"),
     Mutant(AGES, "self._due_and_rest[1], state.loans", "self._due_and_rest[0], state.loans"),
     Mutant(CENTER, "means[:-1].astype(rewards.dtype)", "means[1:].astype(rewards.dtype)"),
     Mutant(CENTER, "np.count_nonzero(valid) if xp is np else xp.sum(valid)", "seen"),

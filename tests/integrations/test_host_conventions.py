@@ -118,14 +118,14 @@ def test_sb3_a_reward_passes_through_six_files(sb3, monkeypatch):
             files.update([name.removeprefix(PACKAGE)] if name.startswith(PACKAGE) else [])
             frame = frame.f_back
 
-    for kind in (_Center, RepayAtAges):
+    for kind, name, original in ((_Center, "_step", _Center._step), (RepayAtAges, "_repay", RepayAtAges._repay)):
 
-        def step(*args, original=kind._step, **kwargs):
+        def step(*args, original=original, **kwargs):
             look()
             files.add(original.__code__.co_filename.removeprefix(PACKAGE))
             return original(*args, **kwargs)
 
-        monkeypatch.setattr(kind, "_step", step)
+        monkeypatch.setattr(kind, name, step)
 
     def bonus(*transition):
         look()

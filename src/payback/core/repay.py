@@ -1,81 +1,17 @@
-"""What our three ways to repay have in common: states, invalid rows, drops, and the passes over a block's rows."""
+"""What the NumPy block forms of our three ways to repay share: passes over a block's rows.
+
+They walk down the rows with a running sum. They touch rewards in whole rows, and the few episode ends one by one. Sums
+are in float64, in which the rounding of γ doesn't add up.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
-from typing import Any, ClassVar
 
 import numpy as np
 
-from payback.core.arrays import Array, Mask, namespace
-from payback.core.transform import Match, State
-from payback.core.validate import ExpectedShape, read_state
-
 CHUNK = 64
 """Rows cast to float64 at a time, few enough to stay in the cache."""
-
-
-class Repayment(Match):
-    """A matching of ours. Its state holds arrays of each environment, the debt or the loans first, and `terms` last."""
-
-    _kind: ClassVar[type[Any]]
-
-    @cached_property
-    def _terms(self) -> np.ndarray:
-        """γ, then whatever else distinguishes it from others of its kind."""
-        return np.array([self.gamma])
-
-    def _expected(self, state: State) -> ExpectedShape:
-        read_state(self._name, state, self._kind, self._terms)
-        return state[0], state[0].shape
-
-    def _step(self, xp: Any, state: State, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[State, Array]:
-        after, shaped = self._repay(xp, state, reward, done, settle)
-        if valid is None:
-            return after, shaped
-
-        def keep(new: Array, old: Array) -> Array:
-            return xp.where(valid, new, old)
-
-        return self._each(keep, after, state), xp.where(valid, shaped, 0.0)
-
-    def _repay(self, xp: Any, state: Any, reward: Array, done: Mask, settle: Mask) -> tuple[State, Array]:
-        """Take a step of valid rows."""
-        raise NotImplementedError
-
-    def drop(self, state: State, where: Array, /) -> State:
-        """Forget the debts of the environments `where`."""
-        xp = namespace(state[0])
-
-        def forget(x: Array) -> Array:
-            return xp.where(where, 0, x)
-
-        return self._each(forget, state)
-
-    def _each(self, function: Any, *states: Any) -> State:
-        """Return a state whose arrays of each environment are `function` of those of `states`."""
-        parts = [function(*parts) for parts in zip(*(state[:-1] for state in states), strict=True)]
-        return self._kind(*parts, states[0][-1])
-
-    def _block(self, state: State, rewards: Array, dones: Array, valid: Mask, settle: Mask) -> Any:
-        if namespace(rewards) is not np:
-            return NotImplemented
-        if valid is not None:
-            debtless: Any = np.atleast_2d(state[0] == 0).all(axis=0)
-            if not invalid_only_between_episodes(dones, valid, debtless):
-                return NotImplemented
-        return self._numpy_block(state, rewards, dones, settle)
-
-    def _numpy_block(self, state: Any, rewards: np.ndarray, dones: np.ndarray, settle: Mask) -> tuple[State, Array]:
-        """Repay over a (T, B) block whose invalid rows are 0 and stand between episodes."""
-        raise NotImplementedError
-
-
-# ------------------------------------------------------------------ rows of a NumPy block
-
-# NumPy's block forms walk down the rows with a running sum. They touch rewards in whole rows, and the few episode ends
-# one by one. Sums are in float64, in which the rounding of γ doesn't add up.
 
 
 def invalid_only_between_episodes(dones: np.ndarray, valid: np.ndarray, debtless: np.ndarray) -> bool:

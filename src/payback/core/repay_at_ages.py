@@ -23,9 +23,9 @@ import numpy as np
 from array_api_compat import is_jax_namespace
 
 from payback.core.arrays import Array, Mask, constant, float_dtype, namespace, replaced, wide_dtype
-from payback.core.repay import Repayment, accumulate, split_by_row
+from payback.core.repay import accumulate, split_by_row
 from payback.core.torch_blocks import before_each_row, wide
-from payback.core.transform import Schedule
+from payback.core.transform import Repayment, Schedule
 from payback.core.validate import OWN, ExpectedShape, longest_held, read_state, refuse_too_many
 
 UNROLL = 32

@@ -17,9 +17,9 @@ import numpy as np
 
 from payback.core.arrays import Array, Mask, constant, float_dtype, namespace, wide_dtype
 from payback.core.errors import InterestWarning
-from payback.core.repay import Repayment, accumulate
+from payback.core.repay import accumulate
 from payback.core.torch_blocks import debts_before_rows, wide
-from payback.core.transform import Schedule
+from payback.core.transform import Repayment, Schedule
 from payback.core.validate import longest_held, refuse_overflow, repay_sooner
 
 LONG_EPISODE = 10_000

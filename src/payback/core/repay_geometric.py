@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from payback.core.arrays import Array, Mask, constant, float_dtype, namespace, wide_dtype
-from payback.core.repay import Repayment, split_by_row
+from payback.core.repay import split_by_row
 from payback.core.torch_blocks import debts_before_rows
-from payback.core.transform import Schedule
+from payback.core.transform import Repayment, Schedule
 
 
 class GeometricState(NamedTuple):

@@ -1,5 +1,7 @@
 """What a reward transform is: `RewardTransform`; `Match`, one that repays what it pays; `chain`, several in a row.
 
+`Repayment` is what payback's own matches have in common.
+
 A transform is a pair of pure functions, `init` and `update`. payback's own are frozen dataclasses of their parameters,
 so they compare by them and can be pickled. `update` validates the arrays once and takes the raw `_step`, which trusts
 them; `chain` and `shape_rollout` validate once for all their parts.
@@ -17,7 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from payback.core.arrays import Array, Mask, fields_of, is_tuple, namespace
-from payback.core.validate import OWN, ExpectedShape, read_flags, read_gamma, read_made, read_step, refuse_overflow
+from payback.core.repay import invalid_only_between_episodes
+from payback.core.validate import (
+    OWN,
+    ExpectedShape,
+    read_flags,
+    read_gamma,
+    read_made,
+    read_state,
+    read_step,
+    refuse_overflow,
+)
 
 State = Any
 """A transform's state: a NamedTuple of arrays, or a tuple of states for a chain."""
@@ -210,6 +222,52 @@ class Match(RewardTransform):
 
 
 T = TypeVar("T", bound=RewardTransform)
+
+
+class Repayment(Match):
+    """A matching of ours. Its state holds arrays of each environment, the debt or the loans first, and `terms` last."""
+
+    _kind: ClassVar[type[Any]]
+
+    @cached_property
+    def _terms(self) -> np.ndarray:
+        """γ, then whatever else distinguishes it from others of its kind."""
+        return np.array([self.gamma])
+
+    def _expected(self, state: State) -> ExpectedShape:
+        read_state(self._name, state, self._kind, self._terms)
+        return state[0], state[0].shape
+
+    def _step(self, xp: Any, state: State, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[State, Array]:
+        after, shaped = self._repay(xp, state, reward, done, settle)
+        if valid is None:
+            return after, shaped
+        return self._where(xp, valid, after, state), xp.where(valid, shaped, 0.0)
+
+    def _repay(self, xp: Any, state: Any, reward: Array, done: Mask, settle: Mask) -> tuple[State, Array]:
+        """Take a step of valid rows."""
+        raise NotImplementedError
+
+    def drop(self, state: State, where: Array, /) -> State:
+        """Forget the debts of the environments `where`."""
+        return self._where(namespace(state[0]), where, (0,) * len(state), state)
+
+    def _where(self, xp: Any, where: Array, new: Any, old: Any) -> State:
+        """Return a state with the `new` arrays of the environments `where`, and the `old` ones of all others."""
+        return self._kind(*(xp.where(where, x, y) for x, y in zip(new[:-1], old[:-1], strict=True)), old[-1])
+
+    def _block(self, state: State, rewards: Array, dones: Array, valid: Mask, settle: Mask) -> Any:
+        if namespace(rewards) is not np:
+            return NotImplemented
+        if valid is not None:
+            debtless: Any = np.atleast_2d(state[0] == 0).all(axis=0)
+            if not invalid_only_between_episodes(dones, valid, debtless):
+                return NotImplemented
+        return self._numpy_block(state, rewards, dones, settle)
+
+    def _numpy_block(self, state: Any, rewards: np.ndarray, dones: np.ndarray, settle: Mask) -> tuple[State, Array]:
+        """Repay over a (T, B) block whose invalid rows are 0 and stand between episodes."""
+        raise NotImplementedError
 
 
 def altered(transform: T, **attributes: Any) -> T:
