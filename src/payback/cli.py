@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import runpy
 import shutil
 import sys
 import textwrap
@@ -11,12 +12,17 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import payback
 from payback.auditing.audit import TOLERANCE, AuditOptions, audit_log
 from payback.auditing.page import page, refuse_to_overwrite
 from payback.auditing.read import Columns, open_log
 from payback.auditing.rows import printable
+from payback.check.plan import PLANS, Effort
+from payback.check.shaper import check_transform
+from payback.core.errors import InvarianceError
+from payback.core.transform import RewardTransform
 
 COLUMNS = {
     "shaped": "the shaped bonus that the learner got, F′",
@@ -58,9 +64,7 @@ def _run(asked: argparse.Namespace) -> int:
     if asked.command == "audit":
         return _audit(asked)
     if asked.command == "check":
-        from payback.check import command
-
-        return command.run(asked.target, asked.gamma, asked.effort)
+        return _check(asked.target, asked.gamma, asked.effort)
     _parser().print_help()
     return 0
 
@@ -86,6 +90,40 @@ def _audit(asked: argparse.Namespace) -> int:
         asked.page.write_text(page(result, log), encoding="utf-8")
         print(f"The page is {printable(asked.page, 1000)}")
     return 0 if result.ok else 1
+
+
+def _check(target: str, gamma: float | None, effort: Effort) -> int:
+    """Check the shaper that `target` names and print the verdict."""
+    shaper = _load(target)
+    gamma = getattr(shaper, "gamma", None) if gamma is None else gamma
+    if gamma is None:
+        raise ValueError(f"{target} has no discount of its own: give the learner's with --gamma, e.g. --gamma 0.99")
+    try:
+        report = check_transform(shaper, gamma, effort=effort)
+    except InvarianceError as broken:
+        print(f"{target} is not policy-invariant.\n{broken}")
+        return 1
+    except TypeError as error:
+        raise ValueError(f"{target} cannot be checked: {error}") from error
+    print(f"{target} is policy-invariant at γ = {gamma:g} as far as tested.\n{report}")
+    return 0
+
+
+def _load(target: str) -> Any:
+    """Run FILE as a module and return NAME; a ValueError says what is wrong."""
+    file, _, name = target.rpartition(":")
+    if not file or not name:
+        raise ValueError(f"{target!r} does not name a shaper: write FILE:NAME, e.g. shaping.py:my_shaper")
+    if not Path(file).is_file():
+        raise ValueError(f"there is no file {file}: give the Python file that holds {name}")
+    try:
+        found = runpy.run_path(file)
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"{file} raises {type(error).__name__} when it is run ({error}): fix that first") from error
+    if name not in found:
+        shapers = [k for k, x in found.items() if (callable(x) or isinstance(x, RewardTransform)) and k[0] != "_"]
+        raise ValueError(f"{file} has no {name}: it has {', '.join(shapers) or 'no functions or transforms'}")
+    return found[name]
 
 
 def _columns(rows: list[tuple[str, ...]]) -> list[str]:
@@ -134,6 +172,5 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.add_argument("target", metavar="FILE:NAME", help="runs FILE, e.g. shaping.py:my_shaper")
     check.add_argument("--gamma", type=float, metavar="G", help="the learner's discount (default: the transform's)")
-    efforts = ("quick", "normal", "thorough")
-    check.add_argument("--effort", choices=efforts, default="normal", help="how many streams (default: normal)")
+    check.add_argument("--effort", choices=[*PLANS], default="normal", help="how many streams (default: normal)")
     return parser

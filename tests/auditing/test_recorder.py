@@ -169,6 +169,10 @@ def test_what_cannot_be_recorded_is_refused(tmp_path) -> None:
             recorder.add(reward=np.ones(3), shaped=np.ones(3), terminated=flag, truncated=flag)
         with pytest.raises(ValueError, match="every call takes the same columns"):
             recorder.add(reward=np.ones(2), shaped=np.ones(2), terminated=flag, truncated=flag, valid=flag)
+    with Recorder(tmp_path / "valid", gamma=GAMMA) as recorder:
+        recorder.add(reward=np.ones(2), shaped=np.ones(2), terminated=flag, truncated=flag, valid=~flag)
+        with pytest.raises(ValueError, match="every call takes the same columns"):
+            recorder.add(reward=np.ones(2), shaped=np.ones(2), terminated=flag, truncated=flag)
     with pytest.raises(ValueError, match="is closed"):
         recorder.add(reward=np.ones(2), shaped=np.ones(2), terminated=flag, truncated=flag)
 

@@ -143,9 +143,8 @@ class Audit:
         """Return the worst leaks as rows of text, below a header."""
         rows: list[tuple[str, ...]] = [HEADER]
         for leak in self.leaks:
-            episode = str(leak.episode) if leak.episode >= 0 else "–"
-            numbers = (str(leak.step), str(leak.length), f"{leak.amount:.4g}", f"{leak.relative:.2%}")
-            rows.append((printable(leak.environment), episode, *numbers, leak.cause.value))
+            where = (printable(leak.environment), str(leak.episode) if leak.episode >= 0 else "–", str(leak.step))
+            rows.append((*where, str(leak.length), f"{leak.amount:.4g}", f"{leak.relative:.2%}", leak.cause.value))
         return rows
 
 
@@ -182,16 +181,9 @@ def audit(
     >>> result.ok, len(result.episodes.leak), result.leaks[0].episode, result.leaks[0].amount
     (False, 2, 1, 1.5)
     """
-    columns = {
-        "shaped": shaped,
-        "done": dones,
-        "environment": environments,
-        "reward": rewards,
-        "lent": lent,
-        "truncated": truncated,
-        "valid": valid,
-    }
-    table = _flat_columns("audit", {name: np.asarray(x) for name, x in columns.items() if x is not None})
+    columns = {"shaped": shaped, "done": dones, "environment": environments, "reward": rewards, "lent": lent}
+    columns |= {"truncated": truncated, "valid": valid}
+    table = _flat_columns({name: np.asarray(x) for name, x in columns.items() if x is not None})
     log = Log("audit", lambda: iter([(0, table)]))
     return audit_log(log, AuditOptions(gamma, on_truncation, tolerance, worst))
 
@@ -237,11 +229,10 @@ def audit_log(log: Log, options: AuditOptions) -> Audit:
         if (table.verdict == LEAKS).mean() >= 0.5:
             refuse_interleaved(log.name, head, scan.gamma, options.tolerance)
         _name_causes(result, log, scan, options.worst)
-    if scan.invalid_rows_paid:
-        numbers = f"{scan.invalid_rows_paid:,} rows, the first is row {scan.first_invalid} of the log"
-        why = Diagnosis.of(Cause.INVALID_ROW_PAID, numbers)
-        result.invalid_rows_paid = scan.invalid_rows_paid
-        result.causes = Counter({why.cause: scan.invalid_rows_paid}) + result.causes
+    if paid := scan.invalid_rows_paid:
+        why = Diagnosis.of(Cause.INVALID_ROW_PAID, f"{paid:,} rows, the first is row {scan.first_invalid} of the log")
+        result.invalid_rows_paid = paid
+        result.causes = Counter({why.cause: paid}) + result.causes
         result.leaks.insert(0, Leak("–", -1, scan.first_invalid, 1, 0.0, 0.0, why.cause, why.detail))
     return result
 
@@ -253,36 +244,23 @@ def _name_causes(result: Audit, log: Log, scan: Scan, worst: int) -> None:
     for environment, count in leaking.items():
         result.causes[diagnosis_of(environment).cause] += count
     bad = np.flatnonzero(table.verdict == LEAKS)
-    relative = np.abs(table.leak[bad]) / np.maximum(table.size[bad], 1e-300)
+    relative = table.relative[bad]
     small = float(np.quantile(relative, 0.9))
     if Cause.UNKNOWN in result.causes and small < NOISE:
         result.notes.append(f"leaks of unknown cause are about {small:.1g} of the payments: noise, or few digits")
         if scan.invalid_rows_paid:
             del result.causes[Cause.UNKNOWN]
     result.causes = Counter(dict(result.causes.most_common()))
-    number = _numbers(table)
+    starts = run_starts(table.environment)  # the table is sorted by environment and time
     for k in bad[np.lexsort((bad, -np.round(relative, 6)))][:worst].tolist():
-        length, amount = int(table.length[k]), float(table.leak[k])
-        environment, first = plain(table.environment[k]), int(table.first[k])
-        why = diagnosis_of(environment)
+        environment, first, length, leak, size, *_ = (plain(column[k]) for column in table)
+        why, number = diagnosis_of(environment), k - int(starts[starts <= k][-1])
         step = length - 1 if why.step is None else min(why.step, length - 1)
-        share = amount / max(float(table.size[k]), 1e-300)
-        result.leaks.append(
-            Leak(environment, int(number[k]), step, length, amount, share, why.cause, why.detail, first)
-        )
+        share = leak / max(size, 1e-300)
+        result.leaks.append(Leak(environment, number, step, length, leak, share, why.cause, why.detail, first))
 
 
-def _numbers(table: EpisodeTable) -> np.ndarray:
-    """Return each episode's number within its environment."""
-    _, ids = np.unique(table.environment, return_inverse=True)
-    order = np.lexsort((table.first, ids))
-    starts = run_starts(ids[order])
-    number = np.empty(len(order), dtype=np.int64)
-    number[order] = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
-    return number
-
-
-def _flat_columns(name: str, table: Table) -> Table:
+def _flat_columns(table: Table) -> Table:
     """Return one-dimensional columns, row by row; number the environments of a block.
 
     Axes of length one at the end, as in (T, B, 1), are dropped.
@@ -291,9 +269,8 @@ def _flat_columns(name: str, table: Table) -> Table:
         while column.ndim > 2 and column.shape[-1] == 1:
             column = column[..., 0]
         table[ours] = column
-    shape = table["shaped"].shape
-    refuse_shapes(name, {ARGUMENTS.get(ours, ours): (x.shape, x.dtype) for ours, x in table.items()}, shape)
+    shape: tuple[int, ...] = table["shaped"].shape
+    refuse_shapes("audit", {ARGUMENTS.get(ours, ours): (x.shape, x.dtype) for ours, x in table.items()}, shape)
     if len(shape) == 2 and "environment" not in table:
-        environments: int = shape[1]
-        table["environment"] = np.broadcast_to(np.arange(environments), shape)
+        table["environment"] = np.broadcast_to(np.arange(shape[1]), shape)
     return {ours: column.reshape(-1) for ours, column in table.items()}

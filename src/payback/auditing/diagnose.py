@@ -6,16 +6,17 @@ episodes: the right one leaves rounding errors or the log's noise, a wrong one a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from payback.auditing.hypotheses import NONE, Cause, Evidence, Hypothesis, LeakyEpisode, from_bonus, from_payments
+from payback.auditing.hypotheses import NONE, Cause, Evidence, Hypothesis, LeakyEpisode, causes_of
 from payback.auditing.infer import MatchingFit
 from payback.auditing.rows import Log, batches, run_starts
 from payback.auditing.scan import LEAKS, EpisodeTable
-from payback.auditing.without_bonus import without_bonus
 from payback.core.arrays import plain
 
 LEAST, CERTAIN, MOST = 0.9, 2.0, 4.0
@@ -38,13 +39,11 @@ LEAD = 64
 
 
 class Diagnosis(NamedTuple):
-    """A cause, with the numbers that speak for it."""
+    """A cause, its explanation with the numbers of this log, and the step to look at; None for the last."""
 
     cause: Cause
     detail: str
-    """The cause's explanation, with the numbers of this log."""
     step: int | None = None
-    """The step to look at; None for the last."""
 
     @classmethod
     def of(cls, cause: Cause, numbers: str = "", step: int | None = None) -> Diagnosis:
@@ -75,8 +74,7 @@ def _explained(
     if not longer:
         return Diagnosis.of(Cause.ONE_STEP_EPISODE, step=0), 0.0, known
     evidence = Evidence(longer, gamma, known)
-    tested = from_payments(evidence) + (from_bonus if len(longer[0].bonus) else without_bonus)(evidence)
-    best, named = max(((score(h, evidence), h) for h in tested), key=lambda pair: pair[0])
+    best, named = max(((score(h, evidence), h) for h in causes_of(evidence)), key=lambda pair: pair[0])
     if len(longer) < len(episodes) and best < CERTAIN and float(np.quantile(evidence.relative, 0.9)) < NOISE:
         return Diagnosis.of(Cause.ONE_STEP_EPISODE, step=0), 0.0, evidence.matching
     cause = named.cause if best >= LEAST else Cause.UNKNOWN
@@ -115,8 +113,7 @@ def diagnose_log(
     chosen = [_sample(table, bad[which == e]) for e in looked]
     rows = iter(rows_of(log, [_span(table, k) for ks in chosen for k in ks]))
     episodes = [[_episode(table, k, next(rows)) for k in ks] for ks in chosen]
-    at_truncations = _at_truncations(table)
-    together = [e for several in episodes for e in several]
+    at_truncations, together = _at_truncations(table), [*chain(*episodes)]
     common, best, known = _explained(together[:: 1 + len(together) // POOLED], gamma, at_truncations, known)
     named: dict[Any, Diagnosis] = {}
     for e, several in zip(looked, episodes, strict=True):
@@ -136,35 +133,29 @@ def _at_truncations(table: EpisodeTable) -> set[Cause]:
     if not (truncated & leaks).any():
         return set()
     follows = np.append(False, truncated[:-1] & (table.environment[1:] == table.environment[:-1]))
-    relative = np.abs(table.leak) / np.maximum(table.size, 1e-300)
-    others = relative[~(truncated | follows)]
+    others = table.relative[~(truncated | follows)]
     if not len(others):
         return AT_TRUNCATIONS if truncated.all() else LIKE_THEM
     noise = float(np.quantile(others, 0.9))
-    visible = noise < NOISE and float(np.median(relative[truncated & leaks])) > 10 * noise
+    visible = noise < NOISE and float(np.median(table.relative[truncated & leaks])) > 10 * noise
     return LIKE_THEM if visible else set()
 
 
 def rows_of(log: Log, excerpts: list[Excerpt]) -> list[ExcerptRows]:
     """Read the log again for the rows of some excerpts; rows beyond its end are left out."""
     parts: list[list[ExcerptRows]] = [[] for _ in excerpts]
-    seen: dict[Any, int] = {}
-    by_env: dict[Any, list[int]] = {}
-    for k, (environment, _, _) in enumerate(excerpts):
-        by_env.setdefault(environment, []).append(k)
+    seen: Counter[Any] = Counter()
     for batch in batches(log.name, log.read()):
-        runs = run_starts(batch.ids)
-        for start, stop in zip(runs.tolist(), np.append(runs[1:], len(batch.ids)).tolist(), strict=False):
-            env = plain(batch.ids[start])
-            base = seen.get(env, 0)
-            for k in by_env.get(env, ()):
-                _, first, length = excerpts[k]
-                a, b = max(first - base, 0), min(first + length - base, stop - start)
-                if a < b:
-                    columns, rows = (batch.shaped, batch.rewards, batch.lent), slice(start + a, start + b)
-                    part = (None if x is None else x[rows].astype(np.float64) for x in columns)
-                    parts[k].append(ExcerptRows._make(part))
-            seen[env] = base + stop - start
+        bounds = np.append(run_starts(batch.ids), len(batch.ids)).tolist()
+        where = {plain(batch.ids[start]): (start, stop) for start, stop in pairwise(bounds)}
+        for part, (environment, first, length) in zip(parts, excerpts, strict=True):
+            start, stop = where.get(environment, (0, 0))
+            at = first + start - seen[environment]
+            rows = slice(max(at, start), min(at + length, stop))
+            if rows.start < rows.stop:
+                columns = (batch.shaped, batch.rewards, batch.lent)
+                part.append(ExcerptRows._make(None if x is None else x[rows].astype(np.float64) for x in columns))
+        seen.update({environment: stop - start for environment, (start, stop) in where.items()})
     whole = ((None if x[0] is None else np.concatenate(x) for x in zip(*part, strict=True)) for part in parts)
     return [*map(ExcerptRows._make, whole)]
 

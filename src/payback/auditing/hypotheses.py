@@ -11,17 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from payback.auditing.infer import (
-    FIT,
-    LAGS,
-    MatchingFit,
-    Span,
-    best_gamma,
-    bonus_size,
-    by_ages,
-    discounted,
-    fitted,
-)
+from payback.auditing.infer import FIT, LAGS, MatchingFit, Span, best_gamma, bonus_size, by_ages, discounted, fitted
 
 TINY = 1e-300
 
@@ -35,60 +25,61 @@ class Cause(Enum):
     'the bonus is paid as it is and nothing is repaid: is the shaping applied at all?'
     """
 
-    NEVER_REPAID = "never repaid"
-    WRONG_GAMMA = "wrong γ"
-    CLIPPED = "clipped"
-    CONSTANT_ADDED = "constant added"
-    CONSTANT_FACTOR = "constant factor"
-    AUTORESET_ROW = "autoreset row"
-    LATE_RESET = "late reset"
-    NEVER_RESET = "never reset"
-    LAST_REWARD_KEPT = "last reward kept"
-    UNPAID_END = "unpaid end"
-    UNSETTLED_TRUNCATION = "unsettled truncation"
-    CHANGED_AFTER_MATCHING = "changed after matching"
-    ONE_STEP_EPISODE = "one-step episode"
-    INVALID_ROW_PAID = "invalid row paid"
-    UNKNOWN = "unknown"
+    explanation: str
+    """What happened, and what to look at."""
 
-    @property
-    def explanation(self) -> str:
-        """What happened, and what to look at."""
-        return _EXPLANATIONS[self]
+    def __new__(cls, value: str, explanation: str) -> Cause:
+        """Make a cause whose value is its name for users."""
+        cause = object.__new__(cls)
+        cause._value_, cause.explanation = value, explanation
+        return cause
 
-
-_EXPLANATIONS = {
-    Cause.NEVER_REPAID: "the bonus is paid as it is and nothing is repaid: is the shaping applied at all?",
-    Cause.WRONG_GAMMA: "the episodes cancel at another γ: give the matching and the learner the same one",
-    Cause.CLIPPED: "payments are cut off at a bound: clip the bonus before matching, never after",
-    Cause.CONSTANT_ADDED: "the same amount is added to every step: add it to the environment's reward instead",
-    Cause.CONSTANT_FACTOR: "every settlement is the same multiple of the debt",
-    Cause.AUTORESET_ROW: "without its first row the episode cancels: mark autoreset rows as invalid",
-    Cause.LATE_RESET: "the episodes cancel if each ends one row later: `done` must mark the episode's last step",
-    Cause.NEVER_RESET: "loans of the previous episode are repaid in this one: the state must be reset at `done`",
-    Cause.LAST_REWARD_KEPT: "the debt is settled, but the last step keeps its own bonus: repay it at once",
-    Cause.UNPAID_END: "the last step does not settle the debt: `done` must reach the matching",
-    Cause.UNSETTLED_TRUNCATION: "only episodes that are truncated, or follow one that is, leak: pass `terminated | "
-    "truncated` as `done`; if the learner bootstraps there and the debt is carried, audit with on_truncation='carry'",
-    Cause.CHANGED_AFTER_MATCHING: "payments were changed after matching, for example divided by a running scale",
-    Cause.ONE_STEP_EPISODE: "its only bonus is lent and repaid at once, so 0 must be paid",
-    Cause.INVALID_ROW_PAID: "rows that are marked as invalid are paid; they must be paid 0",
-    Cause.UNKNOWN: "the numbers fit none of the causes that the auditor knows",
-}
+    NEVER_REPAID = "never repaid", "the bonus is paid as it is and nothing is repaid: is the shaping applied at all?"
+    WRONG_GAMMA = "wrong γ", "the episodes cancel at another γ: give the matching and the learner the same one"
+    CLIPPED = "clipped", "payments are cut off at a bound: clip the bonus before matching, never after"
+    CONSTANT_ADDED = (
+        "constant added",
+        "the same amount is added to every step: add it to the environment's reward instead",
+    )
+    CONSTANT_FACTOR = "constant factor", "every settlement is the same multiple of the debt"
+    AUTORESET_ROW = "autoreset row", "without its first row the episode cancels: mark autoreset rows as invalid"
+    LATE_RESET = (
+        "late reset",
+        "the episodes cancel if each ends one row later: `done` must mark the episode's last step",
+    )
+    NEVER_RESET = (
+        "never reset",
+        "loans of the previous episode are repaid in this one: the state must be reset at `done`",
+    )
+    LAST_REWARD_KEPT = (
+        "last reward kept",
+        "the debt is settled, but the last step keeps its own bonus: repay it at once",
+    )
+    UNPAID_END = "unpaid end", "the last step does not settle the debt: `done` must reach the matching"
+    UNSETTLED_TRUNCATION = (
+        "unsettled truncation",
+        "only episodes that are truncated, or follow one that is, leak: pass `terminated | truncated` as `done`; if "
+        "the learner bootstraps there and the debt is carried, audit with on_truncation='carry'",
+    )
+    CHANGED_AFTER_MATCHING = (
+        "changed after matching",
+        "payments were changed after matching, for example divided by a running scale",
+    )
+    ONE_STEP_EPISODE = "one-step episode", "its only bonus is lent and repaid at once, so 0 must be paid"
+    INVALID_ROW_PAID = "invalid row paid", "rows that are marked as invalid are paid; they must be paid 0"
+    UNKNOWN = "unknown", "the numbers fit none of the causes that the auditor knows"
 
 
 NONE = np.empty(0)
 """A column that the log does not have."""
-FITTED_EPISODES = 60
-"""Episodes to which a matching is fitted."""
 SIGN = 0.05
 """The share of a leak that counts as left if a sign, not an amount, speaks for a cause."""
-FEW = 3
-"""Episodes to which a number can be fitted."""
 FITTED = 0.4
 """What a fitted number costs: a hypothesis without one that explains as much is preferred."""
-FEW_AT_BOUND = 3
-"""Payments that must lie at a bound."""
+FEW, MANY = 3, 60
+"""Episodes to which a number can be fitted, or payments that must lie at a bound; episodes that show the matching."""
+DECLINED = 5
+"""Age at which most of a loan is repaid that is repaid in many shares."""
 
 
 class LeakyEpisode(NamedTuple):
@@ -108,20 +99,25 @@ class LeakyEpisode(NamedTuple):
 
 
 class Hypothesis(NamedTuple):
-    """A cause, and which share of each episode's leak is left without it."""
+    """A cause, and which share of each episode's leak is left without it.
+
+    `handicap`: powers of ten that are subtracted from its score.
+    """
 
     cause: Cause
     left: np.ndarray
     numbers: str = ""
     step: int | None = None
     handicap: float = 0.0
-    """Powers of ten subtracted from its score."""
 
 
 class Evidence:
     """Leaking episodes of one environment, all longer than one step, and one number of each in an array.
 
-    `known` is the matching, if long episodes have shown it already.
+    `first`, `last`: what these steps are paid. `follows`: whether there is an episode before it. `missing`:
+    Σ γ^(t−N+1) F'_t, what the last step still had to repay. `relative`: |Σ γ^t F'_t| / Σ γ^t |F'_t|. `weights`: how
+    much it counts, because episodes that leak far less than others may leak by noise alone. `known`: the matching, if
+    long episodes have shown it already.
     """
 
     def __init__(self, episodes: list[LeakyEpisode], gamma: float, known: MatchingFit | None = None) -> None:
@@ -129,17 +125,12 @@ class Evidence:
         self.leaks = np.array([e.leak for e in episodes])
         self.lengths = np.array([len(e.shaped) for e in episodes])
         self.first, self.last = (np.array([e.shaped[k] for e in episodes]) for k in (0, -1))
-        """What the first and the last step are paid."""
         self.follows = np.array([len(e.paid_before) > 0 for e in episodes])
-        """Whether there is an episode before it."""
         with np.errstate(over="ignore"):
             self.missing = self.leaks * np.float64(gamma) ** (1 - self.lengths)
-        """Σ γ^(t−N+1) F'_t: what the last step still had to repay."""
         sizes = np.array([discounted(np.abs(e.shaped), gamma) for e in episodes])
         self.relative = np.abs(self.leaks) / np.maximum(sizes, TINY)
-        """|Σ γ^t F'_t| / Σ γ^t |F'_t|."""
         self.weights = np.minimum(self.relative / max(float(np.quantile(self.relative, 0.9)), TINY), 1.0) + 1e-9
-        """How much each episode counts: those that leak far less than others may leak by noise alone."""
 
     def shares(self, left: np.ndarray) -> np.ndarray:
         """Return amounts that are left, valued at the episode's start, as shares of the leaks."""
@@ -161,7 +152,7 @@ class Evidence:
         """How loans are repaid, as the steps before the last show it; None if no matching fits."""
         if not all(len(e.bonus) for e in self.episodes):
             return None
-        several = self.episodes[:FITTED_EPISODES]
+        several = self.episodes[:MANY]
         plain = [Span(e.shaped, e.bonus) for e in several]
         fit = fitted(plain, self.gamma, self.known)
         if fit is not None:
@@ -184,17 +175,15 @@ class Evidence:
         return (together - back)[len(before) :]
 
 
-def from_payments(evidence: Evidence) -> list[Hypothesis]:
-    """Test the causes that show in the payments alone."""
+def causes_of(evidence: Evidence) -> list[Hypothesis]:
+    """Test the causes that show in the payments alone, and those that show beside the bonus F, or without it."""
     tested = [_autoreset_row(evidence), _late_reset(evidence), *_clipped(evidence)]
     if len(evidence.episodes) >= FEW:
         tested += [_constant_added(evidence), _constant_factor(evidence), _wrong_gamma(evidence)]
-    return tested
-
-
-def from_bonus(evidence: Evidence) -> list[Hypothesis]:
-    """Test the causes that show beside the bonus F."""
-    return [test(evidence) for test in (_last_reward_kept, _never_repaid, _unpaid_end, _never_reset, _changed)]
+    if not len(evidence.episodes[0].bonus):
+        return tested + _without_bonus(evidence)
+    beside = (_last_reward_kept, _never_repaid, _unpaid_end, _never_reset, _changed)
+    return tested + [test(evidence) for test in beside]
 
 
 def _with_median(shares: np.ndarray) -> np.ndarray:
@@ -264,7 +253,7 @@ def _clipped(evidence: Evidence) -> list[Hypothesis]:
         at, exact = _near(values, bound), int((values == bound).sum())
         beyond = int(((values / bound > 0.9) & ~at).sum())
         natural = _near(evidence.first, bound).mean() >= 0.5 * at.mean()
-        piled = exact >= FEW_AT_BOUND or at.sum() >= max(2 * FEW_AT_BOUND, 2 * beyond)
+        piled = exact >= FEW or at.sum() >= max(2 * FEW, 2 * beyond)
         if piled and not natural and at.mean() < 0.9:
             touched |= np.array([_near(e.shaped, bound).any() for e in evidence.episodes])
             numbers.append(f"{at.sum():,} steps are paid {bound:.4g}")
@@ -354,3 +343,99 @@ def _changed(evidence: Evidence) -> Hypothesis:
     numbers = f"first steps are paid {slope:.3g} times their bonus"
     left = np.full(len(evidence.episodes), 2 * SIGN if sign else 1.0)
     return Hypothesis(Cause.CHANGED_AFTER_MATCHING, left, numbers, 0)
+
+
+def _without_bonus(evidence: Evidence) -> list[Hypothesis]:
+    """Distinguish causes without F: by what is missing at the last step, and how first rows differ from later ones."""
+    episodes, first, last, missing = evidence.episodes, evidence.first, evidence.last, evidence.missing
+    values = np.concatenate([e.shaped for e in episodes])
+    inner = np.concatenate([e.shaped[1:-1] for e in episodes])
+    kept = 0.6 < np.median(np.abs(missing)) / (np.median(np.abs(first)) or np.inf) < 1.5
+    kept = kept and bool((first.min() < 0) | (np.mean(missing > 0) > 0.9))
+    settles, follows = _settles(first, inner, last), _together(last, last - missing)
+    unpaid = not kept and not settles and np.mean(np.abs(last) < 0.5 * np.abs(last - missing)) > 0.6
+    lag = _repaid_after(episodes) if len(inner) >= 50 else 0
+    repaid = bool(lag) or _declines(episodes)
+    late = not (kept or unpaid or follows) and (repaid or settles)
+    across = _repaid_across(episodes, lag) if lag else False
+    # Repayments on the way leave few loans to the end: if more is missing there, something else is wrong.
+    too_much = lag and np.median(np.abs(missing)) > 3 * (lag + 4) * float(np.quantile(np.abs(values), 0.99))
+    signs = [
+        (Cause.NEVER_REPAID, 0.005, (values >= 0).all() or (values <= 0).all()),
+        (Cause.NEVER_REPAID, 0.02, not (repaid or follows or settles)),
+        (Cause.LAST_REWARD_KEPT, SIGN, kept),
+        (Cause.UNPAID_END, SIGN, unpaid),
+        (Cause.CHANGED_AFTER_MATCHING if settles else Cause.UNPAID_END, 2 * SIGN, late),
+        (Cause.CHANGED_AFTER_MATCHING, 0.04, too_much),
+        (Cause.CHANGED_AFTER_MATCHING, 2 * SIGN, (np.abs(missing) < 0.2 * np.abs(last - missing)).mean() > 0.5),
+        (Cause.NEVER_RESET, 0.02, across),
+        (Cause.NEVER_RESET, 0.03, across is None and len(episodes) >= 15 and _like_later_rows(first, episodes, lag)),
+    ]
+    return [Hypothesis(cause, np.full(len(episodes), left)) for cause, left, sign in signs if sign]
+
+
+def _settles(first: np.ndarray, inner: np.ndarray, last: np.ndarray) -> bool:
+    """Whether last payments look like settlements of several loans.
+
+    These are larger than one bonus (a first row) and than the payments on the way. If nearly all have one sign, the
+    loans have the other.
+    """
+    if len(inner) < 50:
+        return False
+    sign, usual = float(np.sign(last).mean()), max(float(np.median(np.abs(rows))) for rows in (first, inner))
+    opposite = abs(sign) < 0.8 or sign * float(np.sign(first).mean()) < -0.4
+    return float(np.median(np.abs(last))) > 2 * usual and opposite
+
+
+def _declines(episodes: list[LeakyEpisode]) -> bool:
+    """Whether later rows are paid far less than first ones, where nothing is owed: then they repay on the way."""
+    first = np.array([e.shaped[0] for e in episodes])
+    later = np.concatenate([e.shaped[DECLINED:-1] for e in episodes])
+    if len(first) < 10 or len(later) < 30:
+        return False
+    unsure = 3 * float(np.hypot(first.std() / len(first) ** 0.5, later.std() / len(later) ** 0.5))
+    mean = float(first.mean())
+    return abs(mean) > unsure and (mean - float(later.mean())) * np.sign(mean) > 0.5 * abs(mean) + unsure
+
+
+def _together(last: np.ndarray, owed: np.ndarray) -> bool:
+    """Whether last payments follow the debt: then something is settled."""
+    if len(last) < 5 or last.std() == 0 or owed.std() == 0:
+        return bool((np.sign(last) == np.sign(owed)).mean() > 0.9)
+    return float(np.corrcoef(last, owed)[0, 1]) > 0.4
+
+
+def _repaid_across(episodes: list[LeakyEpisode], lag: int) -> bool | None:
+    """Whether first rows repay what was paid `lag` rows earlier, in the previous episode; None if that is unclear."""
+    # The last row of the episode before is left out, because it may be a settlement.
+    long = [(e, min(lag, len(e.shaped)) - 1) for e in episodes if len(e.paid_before) >= lag]
+    x = np.concatenate([NONE, *(e.paid_before[-lag:][:m] for e, m in long)])
+    y = np.concatenate([NONE, *(e.shaped[:m] for e, m in long)])
+    n = len(x)
+    if n < 30 or np.std(x) == 0 or np.std(y) == 0:
+        return None
+    together = float(np.corrcoef(x, y)[0, 1])
+    return True if together < -max(0.1, 3 / n**0.5) else False if n >= 200 and together > -0.05 else None
+
+
+def _like_later_rows(first: np.ndarray, episodes: list[LeakyEpisode], lag: int) -> bool:
+    """Whether first rows, where nothing should be owed, are paid like later ones, which have repayments subtracted."""
+    rows = np.concatenate([e.shaped[lag:-1] for e in episodes])
+    if len(rows) < 50:
+        return False
+    spread = float(rows.std()) or TINY
+    return abs(first.mean() - rows.mean()) < 0.3 * spread and first.std() > 0.85 * spread
+
+
+def _repaid_after(episodes: list[LeakyEpisode]) -> int:
+    """Return the lag of the most negative autocorrelation within episodes, the mark of repayments; 0 if none."""
+    best, at = 0.0, 0
+    for lag in range(1, 41):
+        pairs = [(e.shaped[:-1][:-lag], e.shaped[:-1][lag:]) for e in episodes if len(e.shaped) > lag + 2]
+        n = sum(len(x) for x, _ in pairs)
+        if n >= 50:
+            x, y = (np.concatenate(side) for side in zip(*pairs, strict=True))
+            against = np.corrcoef(x, y)[0, 1] if x.std() > 0 and y.std() > 0 else 0.0
+            if against < min(best, -max(0.1, 4 / n**0.5)):
+                best, at = float(against), lag
+    return at

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -10,10 +10,8 @@ import numpy as np
 
 from payback.auditing.rows import Batch
 
-SAMPLE = 1000
-"""Values from which the digits of a log are read."""
-MOST_DECIMALS = 6
-"""Values with more decimals are printed float32 numbers, not rounded ones."""
+SAMPLE, MOST_DECIMALS = 1000, 6
+"""Values from which the digits of a log are read; with more decimals they are printed float32, not rounded ones."""
 
 
 class Resolution(NamedTuple):
@@ -100,15 +98,12 @@ def best_gamma(episodes: list[np.ndarray]) -> tuple[float, float]:
 
 def _minimise(function: Callable[[float], float], low: float, high: float) -> float:
     """Golden section, to rounding error; return the better of the result and its rounding to six digits."""
-    ratio = (5**0.5 - 1) / 2
-    a, b = high - ratio * (high - low), low + ratio * (high - low)
     for _ in range(80):
-        if function(a) < function(b):
-            high, b = b, a
-            a = high - ratio * (high - low)
+        part = (5**0.5 - 1) / 2 * (high - low)
+        if function(high - part) < function(low + part):
+            high = low + part
         else:
-            low, a = a, b
-            b = low + ratio * (high - low)
+            low = high - part
     best = (low + high) / 2
     return min((round(best, 6), best), key=function)
 
@@ -134,10 +129,8 @@ def refuse_interleaved(log: str, head: Batch, gamma: float, tolerance: float) ->
             if len(cancel) >= 4 and np.mean(cancel) < 0.9:
                 break
         if len(cancel) >= 4 and np.mean(cancel) >= 0.9:
-            raise ValueError(
-                f"{log}: the rows are those of {B} environments in turn, because every {B}th row together sums to "
-                "zero, but no column says which; add one, or name it with --environment"
-            )
+            why = f"the rows are those of {B} environments in turn, because every {B}th row together sums to zero"
+            raise ValueError(f"{log}: {why}, but no column says which; add one, or name it with --environment")
 
 
 def _cancel(paid: np.ndarray, ends: np.ndarray, gamma: float, tolerance: float) -> list[bool]:
@@ -186,17 +179,14 @@ def one_delay(spans: list[Span], gamma: float) -> MatchingFit | None:
     best, longest = (np.inf, 0, 0.0), max(len(span.paid) for span in spans)
     exact = 1e-6 * bonus_size(spans)
     for D in range(1, min(TAIL // 2, longest // 2 if len(spans) == 1 else longest - 1)):
-        weight = gamma**-D
-        parts = [(F - paid)[D:-1] - weight * F[: -1 - D] for paid, F, _ in spans if len(paid) - 1 > D]
+        parts = [(F - paid)[D:-1] - gamma**-D * F[: -1 - D] for paid, F, _ in spans if len(paid) - 1 > D]
         constant, error = _left_over(parts)
         best = min(best, (error, D, constant))
         if error <= exact or error == np.inf:
             break
     error, delay, constant = best
-    if error == np.inf:
-        return None
-    repaid = np.append(np.zeros(delay - 1), gamma**-delay)
-    return MatchingFit(repaid, _mean(constant, repaid), error)
+    repaid = np.append(np.zeros(max(delay - 1, 0)), gamma**-delay)
+    return None if error == np.inf else MatchingFit(repaid, _mean(constant, repaid), error)
 
 
 def _left_over(parts: list[np.ndarray]) -> tuple[float, float]:
@@ -273,16 +263,13 @@ def settles(span: Span, gamma: float, known: MatchingFit | None) -> tuple[bool |
 
 def fitted(spans: list[Span], gamma: float, known: MatchingFit | None) -> MatchingFit | None:
     """Return the first that fits the rows: the known matching, one delay, shares of many ages; None if none does."""
-    limit = FIT * bonus_size(spans)
-    tried = (measured(fit, spans) for fit in _candidates(spans, gamma, known) if fit is not None)
-    return next((fit for fit in tried if fit.error <= limit), None)
-
-
-def _candidates(spans: list[Span], gamma: float, known: MatchingFit | None) -> Iterator[MatchingFit | None]:
-    longest = max(len(span.paid) for span in spans)
-    yield known if known is not None and longest >= 2 * len(known.repaid) + 8 else None
-    yield one_delay(spans, gamma)
-    yield by_ages(spans, gamma)
+    limit, longest = FIT * bonus_size(spans), max(len(span.paid) for span in spans)
+    known = known if known is not None and longest >= 2 * len(known.repaid) + 8 else None
+    for fit_to in (lambda: known, lambda: one_delay(spans, gamma), lambda: by_ages(spans, gamma)):
+        fit = fit_to()
+        if fit is not None and (fit := measured(fit, spans)).error <= limit:
+            return fit
+    return None
 
 
 def _last_settles(fit: MatchingFit, span: Span, gamma: float) -> bool | None:

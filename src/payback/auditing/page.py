@@ -6,7 +6,6 @@ import html
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,23 +14,29 @@ from payback.auditing.diagnose import ExcerptRows, rows_of
 from payback.auditing.rows import Log, printable
 from payback.core.arrays import plain
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #1d2430; --soft: #667085; --paper: #ffffff; --line: #d0d5dd;
-        --loan: #0072b2; --repay: #d55e00; --debt: #1d2430; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ef; --soft: #98a2b3; --paper: #12161d; --line: #344054;
-        --loan: #56b4e9; --repay: #e69f00; --debt: #e6e9ef; } }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 62rem;
-       margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
-.scroll { overflow-x: auto; } svg { max-width: 100%; height: auto; }
-.narrow { display: none; }
-@media (max-width: 600px) { .narrow { display: block; } .wide { display: none; }
-  th:nth-child(n+3):nth-child(-n+4), td:nth-child(n+3):nth-child(-n+4) { display: none; } }
+INK = {"--ink": "#1d2430", "--soft": "#667085", "--paper": "#ffffff", "--line": "#d0d5dd", "--loan": "#0072b2",
+       "--repay": "#d55e00", "--debt": "#1d2430"}  # fmt: skip
+STYLE = f"""
+:root {{ color-scheme: light dark; {" ".join(f"{name}: {colour};" for name, colour in INK.items())} }}
+@media (prefers-color-scheme: dark) {{ :root {{ --ink: #e6e9ef; --soft: #98a2b3; --paper: #12161d; --line: #344054;
+        --loan: #56b4e9; --repay: #e69f00; --debt: #e6e9ef; }} }}
+body {{ font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 62rem;
+       margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }}
+h1 {{ font-size: 1.6rem; }} h2 {{ font-size: 1.2rem; }}
+table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
+th, td {{ text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }}
+.scroll {{ overflow-x: auto; }} svg {{ max-width: 100%; height: auto; }}
+.narrow {{ display: none; }}
+@media (max-width: 600px) {{ .narrow {{ display: block; }} .wide {{ display: none; }}
+  th:nth-child(n+3):nth-child(-n+4), td:nth-child(n+3):nth-child(-n+4) {{ display: none; }} }}
 """
+WIDTH, NARROW, HEIGHT, LEFT, TOP, PANEL = 760, 380, 420, 64, 46, 150
+"""Measures in pixels; a narrow drawing is for phones."""
 LONGEST_NAME = 120
 """Characters of a log's name that are shown."""
+
+Bars = tuple[np.ndarray, str, str, float]
+"""One value per step, its name in the key, its colour, and where in the step's width it stands."""
 
 
 def refuse_to_overwrite(log: Path, page: Path) -> None:
@@ -49,30 +54,27 @@ def page(audit: Audit, log: Log) -> str:
     name = html.escape(printable(Path(log.name).name, LONGEST_NAME))
     leaking = audit.broken or audit.invalid_rows_paid
     verdict = "shaped rewards cancel" if audit.ok else "shaped rewards leak" if leaking else "cannot be judged"
-    facts = "".join(f"<li>{html.escape(fact)}</li>" for fact in audit.facts())
-    causes = "".join(f"<li>{html.escape(line)}</li>" for line in audit.cause_lines())
+    causes = f"<h2>Causes</h2>{_list(audit.cause_lines())}" if audit.causes else ""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>Audit of {name}</title><style>{STYLE}</style></head><body><h1>{name}: {verdict}</h1>"
         "<p>Shaping preserves the optimal policy if the shaped rewards of every finished episode cancel: "
-        f"Σ γ<sup>t</sup> F′<sub>t</sub> = 0, each bonus is repaid with interest.</p><ul>{facts}</ul>"
-        + (f"<h2>Causes</h2><ul>{causes}</ul>" if causes else "")
-        + _table(audit)
-        + _episode(audit, log)
-        + "</body></html>\n"
+        "Σ γ<sup>t</sup> F′<sub>t</sub> = 0, each bonus is repaid with interest.</p>"
+        f"{_list(audit.facts())}{causes}{_table(audit)}{_episode(audit, log)}</body></html>\n"
     )
+
+
+def _list(lines: list[str]) -> str:
+    return f"<ul>{''.join(f'<li>{html.escape(line)}</li>' for line in lines)}</ul>"
 
 
 def _table(audit: Audit) -> str:
     if not audit.leaks:
         return ""
-    lines = (
-        "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row)
-        for tag, row in zip(["th"] + ["td"] * len(audit.leaks), audit.table(), strict=True)
-    )
-    rows = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f'<h2>The worst leaks</h2><div class="scroll"><table>{rows}</table></div>'
+    header, *rows = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in audit.table())
+    lines = "".join(f"<tr>{line}</tr>" for line in [header.replace("td>", "th>"), *rows])
+    return f'<h2>The worst leaks</h2><div class="scroll"><table>{lines}</table></div>'
 
 
 def _episode(audit: Audit, log: Log) -> str:
@@ -94,21 +96,6 @@ def _episode(audit: Audit, log: Log) -> str:
     return f'<h2>One episode</h2><div class="wide">{wide}</div><div class="narrow">{narrow}</div>'
 
 
-WIDTH, NARROW, HEIGHT, LEFT, TOP, PANEL = 760, 380, 420, 64, 46, 150
-"""Measures in pixels; a narrow drawing is for phones."""
-INK = {"--ink": "#1d2430", "--soft": "#667085", "--paper": "#ffffff", "--line": "#d0d5dd", "--loan": "#0072b2",
-       "--repay": "#d55e00", "--debt": "#1d2430"}  # fmt: skip
-
-
-class Bars(NamedTuple):
-    """One value per step, its name in the key, its colour, and where in the step's width it stands."""
-
-    values: np.ndarray
-    name: str
-    colour: str
-    shift: float
-
-
 def episode_svg(rows: ExcerptRows, gamma: float, title: str, *, alone: bool = False, width: int = WIDTH) -> str:
     """Draw one episode: what is lent and repaid at each step, and below it the debt.
 
@@ -123,9 +110,9 @@ def episode_svg(rows: ExcerptRows, gamma: float, title: str, *, alone: bool = Fa
     debt = np.concatenate(([0.0], np.cumsum(np.float64(gamma) ** np.arange(len(x)) * x)))
     spacing = min(190, (width - LEFT) // len(bars))
     keys = "".join(
-        f'<rect x="{LEFT + spacing * k}" y="26" width="12" height="12" fill="var({bar.colour})"/>'
-        f'<text x="{LEFT + spacing * k + 18}" y="37" fill="var(--ink)">{bar.name}</text>'
-        for k, bar in enumerate(bars)
+        f'<rect x="{LEFT + spacing * k}" y="26" width="12" height="12" fill="var({colour})"/>'
+        f'<text x="{LEFT + spacing * k + 18}" y="37" fill="var(--ink)">{name}</text>'
+        for k, (_, name, colour, _) in enumerate(bars)
     )
     text = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" role="img" '
@@ -135,27 +122,20 @@ def episode_svg(rows: ExcerptRows, gamma: float, title: str, *, alone: bool = Fa
         f"{html.escape(title)}</text>"
         f"{keys}{_panel(TOP, bars, width)}{_line(TOP + PANEL + 70, debt, width)}</svg>"
     )
-    if alone:
-        for name, colour in INK.items():
-            text = text.replace(f"var({name})", colour)
+    for name, colour in INK.items() if alone else ():
+        text = text.replace(f"var({name})", colour)
     return text + "\n"
 
 
 def _bars(x: np.ndarray, rewards: np.ndarray | None, lent: np.ndarray | None) -> list[Bars]:
     if rewards is None and lent is None:
-        return [
-            Bars(np.maximum(x, 0), "paid out", "--loan", 0.08),
-            Bars(np.minimum(x, 0), "taken back", "--repay", 0.5),
-        ]
+        paid, back = np.maximum(x, 0), np.minimum(x, 0)
+        return [(paid, "paid out", "--loan", 0.08), (back, "taken back", "--repay", 0.5)]
     F = rewards if rewards is not None else np.asarray(lent)
     G = F - _mean(x, F) if lent is None else lent
     if np.array_equal(F, G):
-        return [Bars(F, "lent: F", "--loan", 0.08), Bars(x - F, "repaid: F′ − F", "--repay", 0.5)]
-    return [
-        Bars(F, "F", "--line", 0.29),
-        Bars(G, "lent: F − F̄", "--loan", 0.08),
-        Bars(x - G, "repaid", "--repay", 0.5),
-    ]
+        return [(F, "lent: F", "--loan", 0.08), (x - F, "repaid: F′ − F", "--repay", 0.5)]
+    return [(F, "F", "--line", 0.29), (G, "lent: F − F̄", "--loan", 0.08), (x - G, "repaid", "--repay", 0.5)]
 
 
 def _mean(x: np.ndarray, F: np.ndarray) -> float:
@@ -166,25 +146,21 @@ def _mean(x: np.ndarray, F: np.ndarray) -> float:
 
 
 def _panel(top: float, bars: list[Bars], width: int) -> str:
-    low = min(0.0, *(float(bar.values.min()) for bar in bars))
-    high = max(0.0, *(float(bar.values.max()) for bar in bars))
-    place, axis = _scale(top, PANEL, low, high, width)
-    step = (width - LEFT - 20) / len(bars[0].values)
-    drawn: list[str] = []
-    for t in range(len(bars[0].values)):
-        for bar in bars:
-            value = bar.values[t]
-            if value:
+    place, axis = _scale(top, PANEL, np.concatenate([bar[0] for bar in bars]), width)
+    step, drawn = (width - LEFT - 20) / len(bars[0][0]), list[str]()
+    for t in range(len(bars[0][0])):
+        for values, _, colour, shift in bars:
+            if value := values[t]:
                 y, h = min(place(value), place(0)), max(abs(place(value) - place(0)), 0.5)
                 drawn.append(
-                    f'<rect x="{LEFT + (t + bar.shift) * step:.2f}" y="{y:.2f}" width="{max(0.4 * step, 0.4):.2f}" '
-                    f'height="{h:.2f}" fill="var({bar.colour})"/>'
+                    f'<rect x="{LEFT + (t + shift) * step:.2f}" y="{y:.2f}" width="{max(0.4 * step, 0.4):.2f}" '
+                    f'height="{h:.2f}" fill="var({colour})"/>'
                 )
     return axis + "".join(drawn)
 
 
 def _line(top: float, debt: np.ndarray, width: int) -> str:
-    place, axis = _scale(top, 100, min(0.0, float(debt.min())), max(0.0, float(debt.max())), width)
+    place, axis = _scale(top, 100, debt, width)
     step = (width - LEFT - 20) / (len(debt) - 1)
     left = 0.0 if abs(debt[-1]) <= 1e-9 * np.abs(debt).max() else debt[-1]
     points = " ".join(f"{LEFT + t * step:.2f},{place(d):.2f}" for t, d in enumerate(debt))
@@ -199,8 +175,9 @@ def _line(top: float, debt: np.ndarray, width: int) -> str:
     )
 
 
-def _scale(top: float, height: float, low: float, high: float, width: int) -> tuple[Callable[[float], float], str]:
+def _scale(top: float, height: float, values: np.ndarray, width: int) -> tuple[Callable[[float], float], str]:
     """Return a value's position, and its axis: three labelled lines."""
+    low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
     span = (high - low) or 1.0
 
     def place(value: float) -> float:

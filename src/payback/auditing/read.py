@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import count
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -35,24 +35,22 @@ LONGEST_ID = 200
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of a log's columns."""
+    """The names of a log's columns; it must have `shaped`, and `done` or both `terminated` and `truncated`.
+
+    `shaped`: F', the reward that the learner was paid. `done`: whether the transition ended its episode. `environment`:
+    which one the row belongs to; without it, the whole log is one. `reward`: F. `lent`: the loan, F − F̄. `gamma`: γ,
+    the same in every row. `valid`: false on invalid rows, such as autoreset rows. `step`: a clock that must rise within
+    an episode.
+    """
 
     shaped: str = "shaped"
-    """The reward the learner was paid, F'."""
     done: str = "done"
-    """Whether this transition ended its episode; `terminated` and `truncated` together replace it."""
     environment: str = "env"
-    """Which environment the row belongs to; without it, the whole log is one."""
     reward: str = "reward"
-    """The intrinsic reward F, if the log has it."""
     lent: str = "lent"
-    """The loan, F − F̄, if the log has it."""
     gamma: str = "gamma"
-    """γ, if the log has it; the same in every row."""
     valid: str = "valid"
-    """False on invalid rows, such as autoreset rows, if the log has it."""
     step: str = "step"
-    """A clock that must rise within an episode, if the log has it."""
     terminated: str = "terminated"
     truncated: str = "truncated"
 
@@ -125,9 +123,8 @@ def parts_in(folder: Path) -> list[Path]:
     numbers = sorted(int(match[1]) for path in folder.iterdir() if (match := PART.fullmatch(path.name)))
     for expected, number in enumerate(numbers):
         if number != expected:
-            raise ValueError(
-                f"{folder}: {part_path(folder, expected).name} is missing; a log with a gap cannot be judged"
-            )
+            missing = part_path(folder, expected).name
+            raise ValueError(f"{folder}: {missing} is missing; a log with a gap cannot be judged")
     return [part_path(folder, number) for number in numbers]
 
 
@@ -135,10 +132,8 @@ def refuse_long_ids(path: Path, texts: list[str]) -> None:
     """Raise if an id is too long to be one."""
     longest = max(map(len, texts), default=0)
     if longest > LONGEST_ID:
-        raise ValueError(
-            f"{path}: the id of an environment has {longest:,} characters, more than {LONGEST_ID}; name the right "
-            "column with --environment"
-        )
+        what = f"the id of an environment has {longest:,} characters, more than {LONGEST_ID}"
+        raise ValueError(f"{path}: {what}; name the right column with --environment")
 
 
 CSV_ROWS, CSV_CHARACTERS = 1 << 17, 1 << 26
@@ -150,58 +145,53 @@ TRUE, FALSE = {"true", "1", "1.0", "t", "yes"}, {"false", "0", "0.0", "f", "no"}
 def read_csv(path: Path, choose: Choose) -> Tables:
     """Read a CSV file."""
     with open(path, newline="", encoding="utf-8-sig") as file:
-        read = [0]
-        lines = _fields(path, csv.reader(_lines(path, file, read)))
+        lines = _fields(path, csv.reader(_lines(path, file)))
         header = next(lines, list[str]())
-        chosen = choose(header)
-        row, texts = 0, False
-        while True:
-            rows = list[list[str]]()
-            for line in lines:
-                rows.append(line)
-                if len(rows) == CSV_ROWS or read[0] > CSV_CHARACTERS:
-                    break
-            if not rows:
-                return
-            read[0] = 0
+        chosen, row, texts = choose(header), 0, False
+        while rows := _some(lines):
             table = {
                 ours: _parsed(path, row, ours, theirs, [line[header.index(theirs)].strip() for line in rows], texts)
                 for ours, theirs in chosen.items()
             }
             now = "environment" in table and table["environment"].dtype.kind == "U"
             if row and now and not texts:  # 1 and "1" would be two environments
-                raise ValueError(
-                    f"{path}: the environments before row {row} are numbers, later ones are not; name all of them in "
-                    "one way"
-                )
+                what = f"the environments before row {row} are numbers, later ones are not"
+                raise ValueError(f"{path}: {what}; name all of them in one way")
             texts = now
             yield row, table
             row += len(rows)
 
 
-def _lines(path: Path, file: IO[str], read: list[int]) -> Iterator[str]:
-    """Yield the lines, and count their characters in `read`; refuse endless ones, which would fill the memory."""
+def _lines(path: Path, file: IO[str]) -> Iterator[str]:
+    """Yield the lines; refuse endless ones, which would fill the memory."""
     while line := file.readline(LONGEST_LINE):
         if len(line) == LONGEST_LINE:
             raise ValueError(f"{path}: a line has more than {LONGEST_LINE:,} characters; this is no CSV log")
-        read[0] += len(line)
         yield line
 
 
 def _fields(path: Path, reader: Any) -> Iterator[list[str]]:
     """Yield the header's fields, then each row's, of which there must be as many."""
-    width: int | None = None
-    for row in count(-1):
-        try:
-            line: list[str] = next(reader)
-        except StopIteration:
-            return
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise ValueError(f"{path}: line {reader.line_num + 1} cannot be read as CSV: {error}") from None
-        width = len(line) if width is None else width
-        if len(line) != width:
-            raise ValueError(f"{path}: row {row} has {len(line)} fields, the header {width}; no row is skipped")
-        yield line
+    width = 0
+    try:
+        for row, line in enumerate(reader, start=-1):
+            width = len(line) if row < 0 else width
+            if len(line) != width:
+                raise ValueError(f"{path}: row {row} has {len(line)} fields, the header {width}; no row is skipped")
+            yield line
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: line {reader.line_num + 1} cannot be read as CSV: {error}") from None
+
+
+def _some(lines: Iterator[list[str]]) -> list[list[str]]:
+    """Return as many of the next rows as are held in memory at once."""
+    rows, room = list[list[str]](), CSV_CHARACTERS
+    for line in islice(lines, CSV_ROWS):
+        rows.append(line)
+        room -= sum(map(len, line))
+        if room < 0:
+            break
+    return rows
 
 
 def _parsed(path: Path, row: int, ours: str, theirs: str, texts: list[str], ids_are_texts: bool) -> np.ndarray:
@@ -213,10 +203,8 @@ def _parsed(path: Path, row: int, ours: str, theirs: str, texts: list[str], ids_
         try:
             values.append(parse(text))
         except ValueError:
-            raise ValueError(
-                f"{path}: row {row + k} has {text[:40]!r} for {theirs!r}, which is no "
-                f"{'flag' if ours in FLAGS else 'number'}; fix the log, no row is skipped"
-            ) from None
+            what = f"{text[:40]!r} for {theirs!r}, which is no {'flag' if ours in FLAGS else 'number'}"
+            raise ValueError(f"{path}: row {row + k} has {what}; fix the log, no row is skipped") from None
     return np.array(values)
 
 
@@ -244,8 +232,7 @@ LONGEST_HEADER = 10_000
 """Bytes of an array's header: what NumPy itself accepts."""
 
 
-@dataclass
-class _Array:
+class _Array(NamedTuple):
     """One array of the archive, being read from its beginning."""
 
     file: IO[bytes]
@@ -267,8 +254,8 @@ def read_npz(path: Path, choose: Choose) -> Tables:
     try:
         with ExitStack() as stack:
             archive = stack.enter_context(zipfile.ZipFile(path))
-            chosen = choose([name.removesuffix(".npy") for name in archive.namelist()])
-            members = {name.removesuffix(".npy"): name for name in archive.namelist()}
+            names = [name.removesuffix(".npy") for name in archive.namelist()]
+            chosen, members = choose(names), dict(zip(names, archive.namelist(), strict=True))
             arrays = {
                 ours: _open_array(path, theirs, stack.enter_context(archive.open(members[theirs])))
                 for ours, theirs in chosen.items()
@@ -280,10 +267,9 @@ def read_npz(path: Path, choose: Choose) -> Tables:
 
 
 def _npz_batches(path: Path, arrays: dict[str, _Array]) -> Tables:
-    shape = arrays["shaped"].shape
-    gamma = None
+    shape, same = arrays["shaped"].shape, dict[str, np.ndarray]()
     if "gamma" in arrays and math.prod(arrays["gamma"].shape) == 1:
-        gamma = arrays.pop("gamma").rows(1)
+        same["gamma"] = arrays.pop("gamma").rows(1)
     refuse_shapes(str(path), {ours: (array.shape, array.dtype) for ours, array in arrays.items()}, shape)
     total = math.prod(shape)
     for row in range(0, total, ROWS):
@@ -291,9 +277,7 @@ def _npz_batches(path: Path, arrays: dict[str, _Array]) -> Tables:
         table = {ours: array.rows(many) for ours, array in arrays.items()}
         if len(shape) == 2 and "environment" not in table:
             table["environment"] = np.arange(row, row + many) % shape[1]
-        if gamma is not None:
-            table["gamma"] = np.broadcast_to(gamma, (many,))
-        yield row, table
+        yield row, table | {ours: np.broadcast_to(value, (many,)) for ours, value in same.items()}
 
 
 def _open_array(path: Path, name: str, file: IO[bytes]) -> _Array:
@@ -305,9 +289,8 @@ def _open_array(path: Path, name: str, file: IO[bytes]) -> _Array:
     if dtype.hasobject:
         raise ValueError(f"{path}: {name!r} holds Python objects, which are not loaded; save numbers or text")
     if dtype.kind == "U" and dtype.itemsize > 4 * LONGEST_ID:
-        raise ValueError(
-            f"{path}: {name!r} holds texts of up to {dtype.itemsize // 4:,} characters, more than {LONGEST_ID}"
-        )
+        length = f"{dtype.itemsize // 4:,} characters, more than {LONGEST_ID}"
+        raise ValueError(f"{path}: {name!r} holds texts of up to {length}")
     if by_columns and len(shape) > 1:
         raise ValueError(f"{path}: {name!r} is stored column by column; save np.ascontiguousarray of it")
     while len(shape) > 2 and shape[-1] == 1:
@@ -329,15 +312,12 @@ def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     return parse(io.BytesIO(prefix + file.read(length)))
 
 
-NEEDED = "Parquet logs need pyarrow: pip install 'payback[audit]'"
-
-
 def parquet_module() -> Any:
     """Return pyarrow.parquet, or name the extra to install."""
     try:
         return import_module("pyarrow.parquet")
     except ModuleNotFoundError:
-        raise ImportError(NEEDED) from None
+        raise ImportError("Parquet logs need pyarrow: pip install 'payback[audit]'") from None
 
 
 def read_parquet(path: Path, choose: Choose) -> Tables:
@@ -376,16 +356,13 @@ def _column(path: Path, row: int, batch: Any, theirs: str) -> np.ndarray:
     if column.null_count:
         bad = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
         raise ValueError(f"{path}: row {row + bad} has no {theirs!r}; fix the log, no row is skipped")
-    if hasattr(column, "dictionary"):
-        texts = [str(x) for x in column.dictionary.to_pylist()]
-        refuse_long_ids(path, texts)
-        return np.array(texts)[column.indices.to_numpy(zero_copy_only=False)]
-    values = column.to_numpy(zero_copy_only=False)
-    if values.dtype != object:
-        return values
-    ids = [str(x) for x in values]
-    refuse_long_ids(path, ids)
-    return np.array(ids)
+    in_dictionary = hasattr(column, "dictionary")
+    values = (column.dictionary if in_dictionary else column).to_numpy(zero_copy_only=False)
+    if values.dtype == object:
+        ids = [str(x) for x in values]
+        refuse_long_ids(path, ids)
+        values = np.array(ids)
+    return values[column.indices.to_numpy(zero_copy_only=False)] if in_dictionary else values
 
 
 FORMATS: dict[str, Callable[[Path, Choose], Tables]] = {

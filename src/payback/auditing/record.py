@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from payback.auditing.read import PART, WORKER, parquet_module, part_path, parts_in
+from payback.auditing.rows import FLAGS
 from payback.core.transform import Match, RewardTransform
 from payback.core.validate import read_count, read_gamma
 
@@ -58,30 +59,23 @@ class Recorder:
         rows: int = ROWS,
         first_env: int = 0,
     ) -> None:
-        self.folder = Path(folder)
-        self.gamma = _gamma(transform, gamma)
-        self._loans = _Loans(transform, state) if isinstance(transform, Match) else None
+        if transform is None and gamma is None:
+            raise ValueError("Recorder needs the transform that shapes the bonus: Recorder(folder, shaping), or gamma=")
+        if not (transform is None or isinstance(transform, Match)):
+            raise ValueError("Recorder needs a transform that repays, such as grm: only loans can be audited")
+        self.folder, self._match, self._state = Path(folder), transform, state
+        self.gamma = read_gamma(transform.gamma if transform is not None and gamma is None else gamma)
         self._rows = read_count("rows", rows, 1)
         self._parquet = parquet_module()
-        self._arrow: Any = import_module("pyarrow")
         self._part, self._step, env = _continued(self.folder, self._parquet)
+        # Workers that record beside each other begin far apart.
         self._next_env = max(env, first_env)
-        """The id of the next new environment. Workers that record beside each other begin far apart."""
         self._ids: np.ndarray = np.empty(0, dtype=np.int64)
         self._buffers: dict[str, np.ndarray] = {}
-        self._count = 0
-        """Steps in the buffers."""
-        self._closed = False
+        self._count, self._closed = 0, False
 
     def add(
-        self,
-        *,
-        reward: Any,
-        shaped: Any,
-        terminated: Any,
-        truncated: Any,
-        valid: Any = None,
-        lent: Any = None,
+        self, *, reward: Any, shaped: Any, terminated: Any, truncated: Any, valid: Any = None, lent: Any = None
     ) -> None:
         """Record one step of all environments: (B,) arrays of F, of what the learner got for it, and of both ends.
 
@@ -89,32 +83,38 @@ class Recorder:
         the difference. `valid` is false on invalid rows, such as autoreset rows: one that was paid is written, so that
         the audit finds it, others are left out. `lent` replaces what the recorder reads from its transform.
         """
-        if lent is None and self._loans is not None:
-            lent = self._loans.lent(reward, valid)
-        buffers, at = self._buffers, self._count
-        if not buffers:
-            buffers = self._begin(reward, shaped, terminated, truncated, valid, lent)
-        elif at == len(buffers["shaped"]):
+        if lent is None and self._match is not None:
+            lent = self._lent(self._match, reward, valid)
+        step = {"reward": reward, "shaped": shaped, "terminated": terminated, "truncated": truncated}
+        step |= ({} if valid is None else {"valid": valid}) | ({} if lent is None else {"lent": lent})
+        if not self._buffers:
+            self._begin(step)
+        elif self._count == len(self._buffers["shaped"]):
             self.flush()  # the last attempt failed, for example because the disk was full
-            at = 0
+        step["env"] = self._ids
         try:
-            buffers["env"][at] = self._ids
-            buffers["reward"][at] = reward
-            buffers["shaped"][at] = shaped
-            buffers["terminated"][at] = terminated
-            buffers["truncated"][at] = truncated
-            if valid is not None:
-                buffers["valid"][at] = valid
-            if lent is not None:
-                buffers["lent"][at] = lent
-        except (ValueError, TypeError, KeyError) as error:
-            shape = buffers["shaped"].shape[1:]
+            if step.keys() != self._buffers.keys():
+                raise ValueError(f"got {', '.join(step)}")
+            for name, column in step.items():
+                self._buffers[name][self._count] = column
+        except (ValueError, TypeError) as error:
+            shape = self._buffers["shaped"].shape[1:]
             raise ValueError(
                 f"Recorder.add: every call takes the same columns, each of shape {shape}: {error}"
             ) from None
-        self._count = at + 1
-        if self._count == len(buffers["shaped"]):
+        self._count += 1
+        if self._count == len(self._buffers["shaped"]):
             self.flush()
+
+    def _lent(self, match: Match, reward: Any, valid: Any) -> Any:
+        """Return the loans of one step, by stepping the transform beside the caller's own."""
+        reward = reward if hasattr(reward, "dtype") else np.asarray(reward, dtype=np.float64)
+        if self._state is None:
+            with warnings.catch_warnings():  # the caller's own `init` has warned
+                warnings.simplefilter("ignore")
+                self._state = match.init(reward)
+        self._state, lent = step_without_debt(match, self._state, reward, valid)
+        return lent
 
     def flush(self) -> None:
         """Write what is in memory as a part of its own."""
@@ -134,16 +134,14 @@ class Recorder:
     def _write(self, columns: dict[str, np.ndarray]) -> None:
         """Write a part: under another name first, then renamed into place."""
         columns["gamma"] = np.full(len(columns["step"]), self.gamma)
-        whole, unfinished = (
-            part_path(self.folder, self._part),
-            self.folder / f".part-{self._part:06d}.parquet.{os.getpid()}.unfinished",
-        )
+        whole = part_path(self.folder, self._part)
+        unfinished = self.folder / f".{whole.name}.{os.getpid()}.unfinished"
         if whole.exists():
             raise ValueError(
                 f"another Recorder has written {whole.name} in {self.folder} meanwhile; give each a folder of its own"
             )
         with open(unfinished, "wb") as file:
-            self._parquet.write_table(self._arrow.table(columns), file)
+            self._parquet.write_table(import_module("pyarrow").table(columns), file)
             file.flush()
             os.fsync(file.fileno())
         os.replace(unfinished, whole)
@@ -171,62 +169,27 @@ class Recorder:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _begin(self, *given: Any) -> dict[str, np.ndarray]:
+    def _begin(self, step: dict[str, Any]) -> None:
         """Make the buffers, from the shapes of the first step."""
         if self._closed:
             raise ValueError(f"the recorder of {self.folder} is closed; make a new one to go on in the same folder")
-        reward, shaped, terminated, truncated, valid, lent = given
-        shape = np.shape(shaped)
+        shape = np.shape(step["shaped"])
         if len(shape) != 1 or shape[0] == 0:
             raise ValueError(f"Recorder.add: shaped has shape {shape}; give (B,), one number for each environment")
-        for name, column in zip(("reward", "terminated", "truncated"), (reward, terminated, truncated), strict=True):
+        for name, column in step.items():
             if np.shape(column) != shape:
                 raise ValueError(f"Recorder.add: {name} has shape {np.shape(column)}, shaped has {shape}")
-        steps = max(1, self._rows // shape[0])
         self._ids = np.arange(self._next_env, self._next_env + shape[0])
         self._next_env += shape[0]
-        floats = {"reward": reward, "shaped": shaped} | ({} if lent is None else {"lent": lent})
-        self._buffers = {name: np.empty((steps, *shape), _float_dtype(x)) for name, x in floats.items()}
-        flags = ["terminated", "truncated"] + ([] if valid is None else ["valid"])
-        self._buffers |= {name: np.empty((steps, *shape), dtype=bool) for name in flags}
-        self._buffers["env"] = np.empty((steps, *shape), dtype=np.int64)
-        return self._buffers
-
-
-class _Loans:
-    """What a transform lends for each bonus, stepped beside the caller's own."""
-
-    def __init__(self, match: Match, state: Any) -> None:
-        self._match, self._state = match, state
-
-    def lent(self, reward: Any, valid: Any) -> Any:
-        """Return the loans of one step."""
-        reward = reward if hasattr(reward, "dtype") else np.asarray(reward, dtype=np.float64)
-        if self._state is None:
-            with warnings.catch_warnings():  # the caller's own `init` has warned
-                warnings.simplefilter("ignore")
-                self._state = self._match.init(reward)
-        self._state, lent = step_without_debt(self._match, self._state, reward, valid)
-        return lent
+        dtypes = {name: np.bool_ if name in FLAGS else _float_dtype(column) for name, column in step.items()}
+        rows = (max(1, self._rows // shape[0]), *shape)
+        self._buffers = {name: np.empty(rows, dtype) for name, dtype in {**dtypes, "env": np.int64}.items()}
 
 
 def step_without_debt(match: Match, state: Any, reward: Any, valid: Any) -> tuple[Any, Any]:
     """Take a step with all debts dropped: it pays the whole loan, F − F̄ or a scaled bonus, and repays nothing."""
     none = reward != reward
     return match.update(match.drop(state, ~none), reward, none, valid)
-
-
-def _gamma(transform: RewardTransform | None, gamma: float | None) -> float:
-    """Return the γ of the log: the transform's, or the one that is given instead."""
-    if transform is None and gamma is None:
-        raise ValueError(
-            "Recorder needs the transform that shapes the bonus, e.g. Recorder(folder, shaping), or gamma="
-        )
-    if transform is not None and not isinstance(transform, Match):
-        raise ValueError(
-            "Recorder needs a transform that repays, such as grm: only loans and repayments can be audited"
-        )
-    return read_gamma(gamma if gamma is not None or transform is None else transform.gamma)
 
 
 def _float_dtype(column: Any) -> np.dtype:
@@ -243,15 +206,14 @@ def _continued(folder: Path, parquet: Any) -> tuple[int, int, int]:
     other = [x.name for x in sorted(folder.iterdir()) if not any(name.fullmatch(x.name) for name in ours)]
     if other:
         raise ValueError(f"{folder} holds {other[0]!r}, which no Recorder wrote; give the Recorder a folder of its own")
-    parts = parts_in(folder)
-    most = {"step": -1, "env": -1}
+    parts, step, env = parts_in(folder), -1, -1
     for part in parts:
         try:
-            table = parquet.read_table(part, columns=list(most))
+            table = parquet.read_table(part, columns=["step", "env"])
         except Exception as error:
             raise ValueError(f"{part} cannot be read, so that the log cannot be continued: {error}") from None
-        most = {name: max(high, int(table[name].to_numpy().max())) for name, high in most.items()}
-    return len(parts), most["step"] + 1, most["env"] + 1
+        step, env = (max(high, int(x.to_numpy().max())) for high, x in zip((step, env), table.columns, strict=True))
+    return len(parts), step + 1, env + 1
 
 
 def _make_writable(folder: Path) -> None:

@@ -57,6 +57,10 @@ class Batch(NamedTuple):
         """Return the number, in the log, of row k of the batch."""
         return self.row + int(k if self.order is None else self.order[k])
 
+    def place(self, k: Any) -> str:
+        """Name row k of the batch in an error."""
+        return f"row {self.row_of(k)} (environment {printable(self.ids[k])})"
+
 
 def open_batches(log: Log) -> tuple[Batch, Iterator[Batch]]:
     """Return the first rows as one batch, and all batches; the first rows are decoded once.
@@ -83,7 +87,14 @@ def batches(name: str, tables: Iterable[tuple[int, Table]]) -> Iterator[Batch]:
         if "done" not in flags:
             flags["done"] = flags["terminated"] | flags["truncated"]
         gamma = _same_gamma(name, row, table.get("gamma"), gamma)
-        order, paid_invalid = _order(ids, flags.get("valid"), table["shaped"])
+        valid, order, paid_invalid = flags.get("valid"), None, np.empty(0, dtype=np.int64)
+        if valid is None or valid.all():
+            order = grouping(ids)
+        else:
+            paid_invalid = np.flatnonzero(~valid & (table["shaped"] != 0) & np.isfinite(table["shaped"]))
+            rows = np.flatnonzero(valid)
+            within = grouping(ids[rows])
+            order = rows if within is None else rows[within]
         picked = {**table, **flags, "environment": ids}
         if order is not None:
             picked = {column: values[order] for column, values in picked.items()}
@@ -95,16 +106,6 @@ def batches(name: str, tables: Iterable[tuple[int, Table]]) -> Iterator[Batch]:
         if "step" in picked:
             _refuse_unordered(name, batch, picked["step"], last_step)
         yield batch
-
-
-def _order(ids: np.ndarray, valid: np.ndarray | None, shaped: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-    """Return which rows to take, in which order (None for all as they are), and the invalid rows that were paid."""
-    if valid is None or valid.all():
-        return grouping(ids), np.empty(0, dtype=np.int64)
-    paid = np.flatnonzero(~valid & (shaped != 0) & np.isfinite(shaped))
-    rows = np.flatnonzero(valid)
-    order = grouping(ids[rows])
-    return rows if order is None else rows[order], paid
 
 
 def run_starts(ids: np.ndarray) -> np.ndarray:
@@ -152,9 +153,7 @@ def _flags(log: str, row: int, name: str, column: np.ndarray) -> np.ndarray:
     """Return booleans; numbers other than 0 and 1 are refused."""
     if column.dtype == np.bool_:
         return column
-    wrong = np.flatnonzero((column != 0) & (column != 1))
-    if len(wrong):
-        k = int(wrong[0])
+    for k in np.flatnonzero((column != 0) & (column != 1))[:1]:
         raise ValueError(f"{log}: row {row + k} has {name} {column[k]}; a flag is true or false, 1 or 0")
     return column.astype(bool)
 
@@ -163,12 +162,9 @@ def _same_gamma(log: str, row: int, column: np.ndarray | None, before: float | N
     if column is None or not len(column):
         return before
     gamma = float(column[0]) if before is None else before
-    other = np.flatnonzero(~np.isclose(column, gamma, rtol=1e-6, atol=0))
-    if len(other):
-        k = int(other[0])
-        raise ValueError(
-            f"{log}: γ is {gamma:.6g} at first and {column[k]:.6g} in row {row + k}; audit one γ at a time"
-        )
+    for k in np.flatnonzero(~np.isclose(column, gamma, rtol=1e-6, atol=0))[:1]:
+        what = f"γ is {gamma:.6g} at first and {column[k]:.6g} in row {row + k}"
+        raise ValueError(f"{log}: {what}; audit one γ at a time")
     return gamma
 
 
@@ -176,9 +172,7 @@ def _refuse_not_finite(log: str, batch: Batch, name: str, column: np.ndarray | N
     if column is None or column.dtype.kind not in "fO":
         return
     # Among Python objects, which ids may be, NaN is what differs from itself.
-    wrong = np.flatnonzero(column != column if column.dtype.kind == "O" else ~np.isfinite(column))
-    if len(wrong):
-        k = int(wrong[0])
+    for k in np.flatnonzero(column != column if column.dtype.kind == "O" else ~np.isfinite(column))[:1]:
         raise ValueError(f"{log}: row {batch.row_of(k)} has {name} {column[k]}; fix the log, no row is skipped")
 
 
@@ -191,25 +185,16 @@ def _refuse_unordered(log: str, batch: Batch, step: np.ndarray, last: dict[Any, 
     before[1:][ends[:-1]] = -np.inf
     keys = [plain(x) for x in ids[runs]]
     before[runs] = [last.get(key, -np.inf) for key in keys]
-    bad = np.flatnonzero(~(step > before))
-    if len(bad):
-        k = int(bad[0])
-        raise ValueError(
-            f"{log}: row {batch.row_of(k)} (environment {printable(ids[k])}) has step {step[k]} after step "
-            f"{before[k]:g}; sort the log by time, and mark where episodes end"
-        )
+    for k in np.flatnonzero(~(step > before))[:1]:
+        what = f"has step {step[k]} after step {before[k]:g}; sort the log by time, and mark where episodes end"
+        raise ValueError(f"{log}: {batch.place(k)} {what}")
     stops = np.append(runs[1:], len(ids)) - 1
     last.update({key: -np.inf if ends[s] else float(step[s]) for key, s in zip(keys, stops, strict=True)})
 
 
 def not_finite(batch: Batch, starts: np.ndarray, leak: np.ndarray) -> str:
     """Name the row that was paid NaN or infinity, or the segment (they begin at `starts`) whose sum overflows."""
-    rows = np.flatnonzero(~np.isfinite(batch.shaped))
-    if len(rows):
-        k = rows[0]
-        return f"row {batch.row_of(k)} (environment {printable(batch.ids[k])}) was paid {batch.shaped[k]}; fix the log"
+    for k in np.flatnonzero(~np.isfinite(batch.shaped))[:1]:
+        return f"{batch.place(k)} was paid {batch.shaped[k]}; fix the log"
     k = starts[np.flatnonzero(~np.isfinite(leak))[0]]
-    return (
-        f"the episode from row {batch.row_of(k)} (environment {printable(batch.ids[k])}) is paid so much that its sum "
-        "overflows; fix the log"
-    )
+    return f"the episode from {batch.place(k)} is paid so much that its sum overflows; fix the log"

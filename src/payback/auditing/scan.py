@@ -32,6 +32,11 @@ class EpisodeTable(NamedTuple):
     truncated: np.ndarray
     """Whether it ended by truncation, as far as the log says."""
 
+    @property
+    def relative(self) -> np.ndarray:
+        """|leak| / size."""
+        return np.abs(self.leak) / np.maximum(self.size, 1e-300)
+
 
 BLOCK = 16
 """Rows between two looks at the debt of a long episode: an estimate of a rounding error needs no more."""
@@ -41,6 +46,10 @@ TRIES = 20
 """Long episodes after which the search for a matching stops, if none was found."""
 VISIBLE = 0.25
 """A missing settlement is visible if it is this large relative to the payments of the steps before."""
+CHUNK = 1 << 14
+"""Rows summed at a time: few enough to stay in the cache in float64."""
+LEAST = 1e-100
+"""The smallest weight in a block: products with any float32, and any sane float64, keep all their digits."""
 
 
 class _Open(NamedTuple):
@@ -74,16 +83,16 @@ class Scan:
     def __init__(self, gamma: float, tolerance: float, resolution: Resolution, carry: bool = False) -> None:
         self.gamma, self.resolution = gamma, resolution
         self.tolerance, self.looser = max(tolerance, 8 * resolution.relative), max(1.0, tolerance / 1e-5)
+        # Truncated episodes that leave their debt to the learner's bootstrapped value are counted, not judged.
         self.carry, self.carried = carry, 0
-        """Truncated episodes that leave their debt to the learner's bootstrapped value are counted, not judged."""
         self.rows, self.invalid_rows_paid, self.first_invalid = 0, 0, -1
         self.open: dict[Any, _Open] = {}
-        """environment → where it stands."""
         self.finished: list[EpisodeTable] = []
         self.fit: MatchingFit | None = None
         self.tries = 0
         self.long = _long(gamma, self.tolerance)
-        self.reach = _reach(gamma)
+        # How many rows back a payment still counts among the latest.
+        self.reach = TAIL if gamma == 1 else int(min(1 << 16, 8 / (1 - gamma) + 1))
         self.powers = np.empty(0)
 
     def feed(self, batch: Batch) -> None:
@@ -94,8 +103,9 @@ class Scan:
         self.invalid_rows_paid += len(batch.invalid_rows_paid)
         if not n:
             return
-        runs = run_starts(batch.ids)
-        starts = _merged(np.flatnonzero(batch.ends[:-1]) + 1, runs)
+        runs, begins = run_starts(batch.ids), np.append(True, batch.ends[:-1])
+        begins[runs] = True
+        starts = np.flatnonzero(begins)
         with np.errstate(over="ignore", invalid="ignore"):  # refused by name below
             leak, size = segment_sums(batch.shaped, starts, self.gamma)
         if not np.isfinite(leak).all():
@@ -218,7 +228,7 @@ class Scan:
             return UNJUDGED
         self.tries += 1
         settled, self.fit = settles(e.tail, self.gamma, self.fit)
-        return {None: UNJUDGED, True: CANCELS, False: LEAKS}[settled]
+        return UNJUDGED if settled is None else CANCELS if settled else LEAKS
 
     def episodes(self) -> EpisodeTable:
         """Return all that ended."""
@@ -238,30 +248,12 @@ def _weights(gamma: float, length: Any) -> Any:
     return length if gamma == 1 else (1 - gamma**length) / (1 - gamma)
 
 
-def _reach(gamma: float) -> int:
-    """Return how many rows back a payment still counts among the latest."""
-    return TAIL if gamma == 1 else int(min(1 << 16, 8 / (1 - gamma) + 1))
-
-
 def _long(gamma: float, tolerance: float) -> float:
     """Return the length up to which the tolerance cannot hide an end, a tenfold margin included."""
     if gamma == 1:
         return 1e3
     hidden = VISIBLE * (1 - gamma) / (10 * tolerance)
     return max(0.0, np.log(hidden) / -np.log(gamma)) if hidden > 0 else 0.0
-
-
-def _merged(many: np.ndarray, few: np.ndarray) -> np.ndarray:
-    """Return two sorted lists of rows as one, each row once."""
-    at = np.searchsorted(many, few)
-    there = np.append(many, -1)[at] == few
-    return np.insert(many, at[~there], few[~there])
-
-
-CHUNK = 1 << 14
-"""Rows taken at a time: few enough to stay in the cache in float64."""
-LEAST = 1e-100
-"""The smallest weight in a block: products with any float32, and any sane float64, keep all their digits."""
 
 
 class Sums(NamedTuple):
@@ -277,7 +269,7 @@ def segment_sums(values: np.ndarray, starts: np.ndarray, gamma: float) -> Sums:
     The column is weighted by γ^(i mod L) in blocks of L rows, one multiplication a row, and summed from mark to mark:
     the starts of episodes and of blocks. Each sum is then divided by the weight at its mark, so it starts with γ^0.
     """
-    n, L = len(values), _block(gamma)
+    n, L = len(values), CHUNK if gamma == 1 else max(1, min(CHUNK, math.floor(math.log(LEAST) / math.log(gamma))))
     blocks = np.arange(0, n, L)
     after = np.searchsorted(starts, blocks)
     new = np.append(starts, -1)[after] != blocks
@@ -312,10 +304,3 @@ def _piece_sums(values: np.ndarray, marks: np.ndarray, gamma: float, L: int) -> 
         np.multiply(np.real(sums), back, out=result.leak[pieces])
         np.multiply(np.imag(sums), back, out=result.size[pieces])
     return result
-
-
-def _block(gamma: float) -> int:
-    """Rows whose weights stay above the least."""
-    if gamma == 1:
-        return CHUNK
-    return max(1, min(CHUNK, math.floor(math.log(LEAST) / math.log(gamma))))

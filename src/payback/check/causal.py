@@ -54,7 +54,7 @@ def check_causal(
             "fn returns other rewards when it is called again with the same rollout; "
             "fix its seed, and reset its networks and running means at each call"
         )
-    for cut in _places(leaves, T) if cuts is None else sorted(set(cuts), key=lambda c: c != T // 2):
+    for cut in sorted(_places(leaves, T) if cuts is None else set(cuts), key=lambda cut: cut != T // 2):
         if not 1 <= cut < T:
             raise ValueError(f"a cut lies between 1 and {T - 1} for a rollout of {T} steps, got {cut}")
         for name, change in CHANGES.items():
@@ -62,15 +62,13 @@ def check_causal(
             _compare(before, after, cut, name, tolerance)
 
 
-def _places(leaves: list[Any], T: int) -> list[int]:
-    """Return the default cuts: the half first, other places, and the rows around the first flags that are set."""
+def _places(leaves: list[Any], T: int) -> set[int]:
+    """Return the default cuts: the half, other places, and the rows around the first flags that are set."""
     places = {T // 2, T // 4, 3 * T // 4, T - 1, 1}
-    for leaf in leaves:
-        values = _to_numpy(leaf)
-        if _is_flags(values):
-            for t in np.flatnonzero(values.reshape(T, -1).any(axis=1))[:3].tolist():
-                places |= {t, t + 1}
-    return sorted((t for t in places if 1 <= t < T), key=lambda t: t != T // 2)
+    for values in filter(_is_flags, map(_to_numpy, leaves)):
+        for t in np.flatnonzero(values.reshape(T, -1).any(axis=1))[:3].tolist():
+            places |= {t, t + 1}
+    return {t for t in places if 1 <= t < T}
 
 
 def _compare(before: np.ndarray, after: np.ndarray, cut: int, change: str, tolerance: float) -> None:
@@ -103,10 +101,8 @@ def _rewards(fn: Callable[[Any], Any], rollout: Rollout, T: int) -> np.ndarray:
 
 
 def _leaves(rollout: Rollout) -> list[Any]:
-    if is_dict(rollout):
-        return [leaf for item in rollout.values() for leaf in _leaves(item)]
-    if is_tuple(rollout) or is_list(rollout):
-        return [leaf for item in rollout for leaf in _leaves(item)]
+    if is_dict(rollout) or is_tuple(rollout) or is_list(rollout):
+        return [leaf for item in (rollout.values() if is_dict(rollout) else rollout) for leaf in _leaves(item)]
     if not hasattr(rollout, "shape"):
         raise TypeError(f"a rollout holds arrays with time first, got {type(rollout).__name__}")
     return [rollout]
@@ -151,18 +147,13 @@ def _replaced(later: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return occur[(np.searchsorted(occur, later) + 1) % len(occur)]
 
 
-def _flags_flipped(later: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Flip the flags of the first later row only."""
-    if _is_flags(whole):
-        later[0] = _replaced(later[0], whole)
-    return later
-
-
 CHANGES: dict[str, Change] = {
     "reversed": lambda later, whole: later[::-1],
     # Keeps integers and flags among the values that occur.
     "the first repeated": lambda later, whole: np.broadcast_to(later[:1], later.shape),
     "other values": _replaced,
-    "flags of the first flipped": _flags_flipped,
+    "flags of the first flipped": lambda later, whole: (
+        np.concatenate((_replaced(later[:1], whole), later[1:])) if _is_flags(whole) else later
+    ),
 }
 """The changes of the later rows."""

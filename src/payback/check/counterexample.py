@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,6 +19,8 @@ ROWS = 15_000
 """Shrinking stops after `TRIES` smaller streams, or once these have had `ROWS` rows together."""
 LENGTHS = (6, 4, 9, 5, 7, 12, 3, 8, 6, 10)
 """The episodes from which the likely cause is guessed."""
+LEAKS = ("zero sum", "policy invariance")
+"""The violations that an audit can explain."""
 
 StreamCheck = Callable[[Stream], Any]
 """Raises if the shaping violates a property on the stream."""
@@ -27,12 +28,11 @@ StreamCheck = Callable[[Stream], Any]
 
 @dataclass(frozen=True)
 class Trial:
-    """A check of shaping code on streams."""
+    """A check of shaping code on streams. Where a `cheap` one finds the same violation, it is used for shrinking."""
 
     check: StreamCheck
     tested: Tested
     cheap: StreamCheck | None = None
-    """A faster check; where it finds the same violation, it is used for shrinking."""
 
     def run(self, stream: Stream) -> Any:
         """Return what the check of a stream returns; raise `InvarianceError` with the smallest stream that fails."""
@@ -40,7 +40,7 @@ class Trial:
         if not isinstance(found, Exception):
             return found
         origin, check = stream, self.check
-        if isinstance(found, Finding) and found.violated in ("policy invariance", "zero sum"):
+        if isinstance(found, Finding) and found.violated in LEAKS:
             # If the continued episode does not even sum to zero, that is easier to understand.
             other = self._try(check, found.stream)
             if isinstance(other, Finding) and other.violated in ("zero sum", "purity"):
@@ -59,8 +59,7 @@ class Trial:
             return check(stream) if stream.rewards.size else None
         except OverflowError as error:
             return None if self.tested.may_overflow(stream) else error
-        except Exception as error:
-            # Whatever a user's code raises on a valid stream is a finding, shown with that stream.
+        except Exception as error:  # whatever a user's code raises on a valid stream is shown with that stream
             return error
 
     def _error(self, found: Exception, small: Stream, origin: Stream) -> InvarianceError:
@@ -70,24 +69,20 @@ class Trial:
             return InvarianceError("\n".join(lines), violated="error", rewards=small.rewards)
         paid = "" if found.paid is None else f", paid {found.paid:.9g}"
         due = "" if found.owed is None else f", owed {found.owed:.9g}"
-        leaks = found.violated in ("zero sum", "policy invariance")
-        guess = guess_cause(self.tested) if isinstance(self.tested, Subject) and leaks else ""
-        gamma, dtype = self.tested.gamma, self.tested.dtype
+        dtype, guess = "float64", ""
+        if isinstance(self.tested, Subject):
+            dtype = self.tested.dtype
+            guess = guess_cause(self.tested) if found.violated in LEAKS else ""
         lines = [
             f"{found.violated}: {found}",
-            f"  step {found.step}, environment {found.environment}{paid}{due}   (γ = {gamma:g}, {dtype})",
+            f"  step {found.step}, environment {found.environment}{paid}{due}   (γ = {self.tested.gamma:g}, {dtype})",
             *_table(found.stream),
             f"  found on: {origin.name}",
             *([f"  it looks like: {guess}"] if guess else []),
         ]
-        return InvarianceError(
-            "\n".join(lines),
-            violated=found.violated,
-            rewards=found.stream.rewards,
-            step=found.step,
-            paid=found.paid,
-            owed=found.owed,
-        )
+        text, rewards, violated = "\n".join(lines), found.stream.rewards, found.violated
+        where = {"paid": found.paid, "owed": found.owed}
+        return InvarianceError(text, violated=violated, rewards=rewards, step=found.step, **where)
 
 
 def _kind(found: object, stream: Stream) -> object:
@@ -110,9 +105,6 @@ def _table(stream: Stream) -> Iterator[str]:
     yield f"  ({', '.join(key for key, where in marks.items() if key[0] == '■' or where.any())})"
 
 
-# ------------------------------------------------------------------ shrinking
-
-
 def shrink(stream: Stream, fails: Callable[[Stream], bool], found: Exception | None = None) -> Stream:
     """Return the smallest stream found for which `fails` is still true, given the failure of the whole stream."""
     if isinstance(found, Finding) and len(found.stream.rewards) == len(stream.rewards):
@@ -122,34 +114,34 @@ def shrink(stream: Stream, fails: Callable[[Stream], bool], found: Exception | N
             if smaller.rewards.size < stream.rewards.size and fails(smaller):
                 stream = smaller
                 break
-    tries, rows = TRIES, ROWS
-    improved = True
-    while improved:
-        improved = False
-        for smaller in _smaller(stream):
-            tries, rows = tries - 1, rows - len(smaller.rewards)
-            if tries < 0 or rows < 0:
-                return stream
-            if fails(smaller):
-                stream, improved = smaller, True
-                break
+    tries, rows, simpler = TRIES, ROWS, _smaller(stream)
+    while (smaller := next(simpler, None)) is not None:
+        tries, rows = tries - 1, rows - len(smaller.rewards)
+        if tries < 0 or rows < 0:
+            break
+        if fails(smaller):
+            stream, simpler = smaller, _smaller(smaller)
     return stream
 
 
 def _smaller(stream: Stream) -> Iterator[Stream]:
     """Yield streams that are simpler than this one, the largest steps first."""
     T, B = stream.rewards.shape
-    for keep in _without_parts(B):
-        yield stream[:, keep]
-    for keep in _without_parts(T):
-        yield stream[keep]
-    for name in ("valid", "settle"):
-        flags = getattr(stream, name)
-        if flags is not None:
+    yield from (stream[:, keep] for keep in _without_parts(B))
+    yield from (stream[keep] for keep in _without_parts(T))
+    for name in ("valid", "settle", "dones"):
+        flags, plain = getattr(stream, name), name == "valid"
+        if flags is None:
+            continue
+        if name != "dones":
             yield replace(stream, **{name: None})
-            yield from _cleared(stream, name, flags, plain=name == "valid")
-    yield from _cleared(stream, "dones", stream.dones, plain=False)
-    yield from _plainer(stream)
+        for t, b in np.argwhere(flags != plain)[:40]:
+            changed = flags.copy()
+            changed[t, b] = plain
+            yield replace(stream, **{name: changed})
+    # Only towards plainer numbers, or two forms would take turns for ever.
+    length = _length(stream.rewards)
+    yield from (replace(stream, rewards=x) for x in _plainer(stream.rewards) if _length(x) < length)
 
 
 def _without_parts(count: int) -> Iterator[np.ndarray]:
@@ -161,37 +153,20 @@ def _without_parts(count: int) -> Iterator[np.ndarray]:
             yield np.r_[0:first, min(first + size, count) : count]
 
 
-def _cleared(stream: Stream, name: str, flags: np.ndarray, plain: bool) -> Iterator[Stream]:
-    for t, b in itertools.islice(np.argwhere(flags != plain), 40):
-        changed = flags.copy()
-        changed[t, b] = plain
-        yield replace(stream, **{name: changed})
-
-
-def _plainer(stream: Stream) -> Iterator[Stream]:
-    """Yield the stream with plainer rewards: all ones, all rounded, single zeros, single ones, single roundings."""
-    rewards = stream.rewards
-    for plainer in (np.ones_like(rewards), np.sign(rewards), np.round(rewards), np.round(rewards, 2)):
-        # Only towards plainer numbers, or two forms would take turns for ever.
-        if _length(plainer) < _length(rewards):
-            yield replace(stream, rewards=plainer)
-    if rewards.size > 60:
-        return
-    for t, b in np.argwhere(rewards != 0):
-        for value in (0.0, 1.0, float(np.round(rewards[t, b])), float(np.round(rewards[t, b], 1))):
+def _plainer(rewards: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield other rewards: all ones, all rounded, single zeros, single ones, single roundings."""
+    yield from (np.ones_like(rewards), np.sign(rewards), np.round(rewards), np.round(rewards, 2))
+    for t, b in np.argwhere(rewards != 0) if rewards.size <= 60 else ():
+        for value in (0.0, 1.0, np.round(rewards[t, b]), np.round(rewards[t, b], 1)):
             plainer = rewards.copy()
             plainer[t, b] = value
-            if _length(plainer) < _length(rewards):
-                yield replace(stream, rewards=plainer)
+            yield plainer
 
 
 def _length(rewards: np.ndarray) -> int:
     """Return how much there is to read: zeros least, then ones, then by digits."""
     flat = rewards.reshape(-1)[:4000].tolist()
     return sum(0 if x == 0 else 1 if x == 1 else 1 + len(f"{x:.9g}") for x in flat)
-
-
-# ------------------------------------------------------------------ the likely cause
 
 
 def guess_cause(subject: Subject) -> str:
@@ -208,11 +183,11 @@ def guess_cause(subject: Subject) -> str:
         try:
             shaped = step_through(subject, stream).shaped
             leaks = audit(shaped, dones, subject.gamma, rewards=stream.rewards, worst=1).leaks
-        except Exception:
-            # An error of the shaping on this stream must not hide the fault that was detected on another.
+        except Exception:  # must not hide the fault that was detected on another stream
             return guess
         for leak in leaks:
-            guess = guess or f"{leak.cause.value}: {leak.detail}"
+            text = f"{leak.cause.value}: {leak.detail}"
             if leak.cause is not Cause.UNKNOWN:
-                return f"{leak.cause.value}: {leak.detail}"
+                return text
+            guess = guess or text
     return guess

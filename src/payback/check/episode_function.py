@@ -8,15 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from payback.check import plan as streams
 from payback.check.counterexample import Trial
-from payback.check.plan import (
-    Plan,
-    large_last_streams,
-    long_streams,
-    random_streams,
-    small_streams,
-    wide_range_streams,
-)
+from payback.check.plan import Plan
 from payback.check.properties import TINY, check_drift, check_finite, check_zero_sum, worth
 from payback.check.report import CheckReport
 from payback.check.stream import Finding, Stream, episodes_of, one_episode, refuse_where, written
@@ -51,11 +45,13 @@ def check_function(shape: Shape, gamma: float, plan: Plan) -> CheckReport:
     """Check a function of one episode's rewards for zero sum, causality, policy invariance and purity."""
     function = EpisodeFunction(gamma, _precision(shape), shape)
     report = CheckReport(("zero sum", "causality", "policy invariance", "purity", "precision"))
-    every_length = (_check_sum, _every_length(plan.seed))
-    for check, episodes in ((_check_episode, _episodes(plan, function.precision != FLOAT64)), every_length):
+    rng = np.random.default_rng([plan.seed, 6])
+    every_length = (one_episode(rng.standard_normal(N), f"one episode of {N} steps") for N in range(1, 131))
+    episodes = _episodes(plan, function.precision != FLOAT64)
+    for check, tried in ((_check_episode, episodes), (_check_sum, every_length)):
         # What is shrunk may have lost its end: an episode always has one.
         trial = Trial(lambda stream, ask=check: ask(function, one_episode(stream.rewards[:, 0])), function)
-        for episode in filter(_within_float16, episodes) if function.precision == FLOAT16 else episodes:
+        for episode in filter(_within_float16, tried) if function.precision == FLOAT16 else tried:
             trial.run(episode)
             report = report.with_stream(episode, "numpy", "float64")
     plain = one_episode(np.cos(np.arange(9.0)))
@@ -66,8 +62,7 @@ def _precision(shape: Shape) -> Precision:
     """Return the rounding of float16 or of float32 if the function answers in it, or keeps its loans in it."""
     try:
         answer = shape(np.array([0.5, 0.25, 1.0]))
-    except Exception:
-        # The episodes will show what is wrong with it.
+    except Exception:  # the episodes will show what is wrong with it
         return FLOAT64
     if str(getattr(answer, "dtype", "")).rpartition(".")[2] == "float16":
         return FLOAT16
@@ -80,19 +75,15 @@ def _within_float16(stream: Stream) -> bool:
     return len(stream.rewards) < 15 and len(sizes) > 0 and sizes.min() > 1e-2 and sizes.max() < 10
 
 
-def _every_length(seed: int) -> Iterator[Stream]:
-    rng = np.random.default_rng([seed, 6])
-    yield from (one_episode(rng.standard_normal(N), f"one episode of {N} steps") for N in range(1, 131))
-
-
 def _episodes(plan: Plan, narrow: bool) -> Iterator[Stream]:
+    """Yield the episodes that the streams' first environments have."""
     seed = plan.seed
-    wide = () if narrow else wide_range_streams(seed)
-    for stream in (*small_streams(seed), *large_last_streams(seed), *random_streams(seed, plan.random), *wide):
+    few = (*streams.small_streams(seed), *streams.large_last_streams(seed), *streams.random_streams(seed, plan.random))
+    for stream in few if narrow else (*few, *streams.wide_range_streams(seed)):
         yield from _cut(stream)
     yield one_episode(np.ones(70), "70 ones")
     yield one_episode(np.cos(np.arange(150.0)), "a wave of 150 steps")
-    for stream in long_streams(seed):
+    for stream in streams.long_streams(seed):
         if len(stream.rewards) >= plan.longest_episode:
             yield one_episode(stream.rewards[: plan.longest_episode, 0], f"the start of: {stream.name}")
             return
@@ -111,7 +102,9 @@ def _check_episode(function: EpisodeFunction, stream: Stream) -> None:
     paid, N = function.pay(stream), len(stream.rewards)
     check_finite(function, stream, paid)
     check_zero_sum(function, stream, paid, LAST)
-    for t in _places(N):
+    few = {N // 2, N - 1} if N <= 4 * FULL else set[int]()
+    some = {1, 2, 3, N // 3, N // 2, N - 2, N - 1, N} if N <= FULL else few
+    for t in range(1, N + 1) if N <= 8 else sorted(some):
         _check_continuations(function, stream, t)
     again = function.pay(stream)
     what = "it returns something else when it is called again: it remembers earlier episodes"
@@ -159,14 +152,6 @@ def _check_causality(
             f"{other[k]:.6g} if as {after[1]}: it depends on later rewards or on when the episode ends"
         )
         raise Finding("causality", what, stream, k, 0, other[k], one[k])
-
-
-def _places(N: int) -> list[int]:
-    """Return the steps after which the episode is continued in other ways."""
-    if N <= 8:
-        return list(range(1, N + 1))
-    few = {N // 2, N - 1} if N <= 4 * FULL else set[int]()
-    return sorted({1, 2, 3, N // 3, N // 2, N - 2, N - 1, N} if N <= FULL else few)
 
 
 def _continuations(rewards: np.ndarray, t: int) -> list[np.ndarray]:

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from payback.check.properties import check_zero_sum
+from payback.check.properties import check_example, check_zero_sum
 from payback.check.stream import Finding, Stream, continuations, refuse_where
 from payback.check.subject import Continuation, Run, Subject, as_numpy, roll_through, step_through
 from payback.core.arrays import Array
 from payback.core.rollout import shape_rollout
 
-USUAL = (1, 2, 3, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 256, 512, 1000, 1024)
-"""Common lengths of rollouts; a stream is cut into as many of them as it has steps for."""
+USUAL = np.cumsum((1, 2, 3, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 256, 512, 1000, 1024)).tolist()
+"""Where blocks of common lengths begin, one after the other."""
 SHORT = 60
 """Streams of up to so many steps are checked at every step; longer ones at some of the steps."""
 MOST = 25
@@ -47,10 +47,8 @@ def check_blocks(run: Run, at_once: bool = False) -> None:
         return  # `shape_rollout` only steps
     way = Continuation(subject, continuations(stream)[0])
     whole, after = stream.followed_by(way.stream), way.paid_from(run.states[-1])
-    ways: dict[str, list[int]] = {"at once": []}
-    if not (at_once or subject.compiled) and subject.has_block_form:
-        ways |= _ways_to_cut(stream)
-    for how, cuts in ways.items():
+    ways = {} if at_once or subject.compiled or not subject.has_block_form else _ways_to_cut(stream)
+    for how, cuts in {"at once": [], **ways}.items():
         block = roll_through(subject, stream, cuts)
         differ = differences(subject.epsilon, stream, block.shaped, run.shaped)
         what = f"shape_rollout, {how}, differs from stepping"
@@ -78,7 +76,7 @@ def _ways_to_cut(stream: Stream) -> dict[str, list[int]]:
         "with borders right before the last steps": [int(t) for t in ends if t > 0][:MOST],
         "in blocks of 4 steps": list(range(3, T, 4))[:MOST],
         "with a block of no steps": [T // 2, T // 2] if 8 <= T <= SHORT else [],
-        "in blocks of usual lengths": [int(t) for t in np.cumsum(USUAL) if t < T] if T <= 5_000 else [],
+        "in blocks of usual lengths": [t for t in USUAL if t < T] if T <= 5_000 else [],
     }
     return {how: cuts for how, cuts in ways.items() if cuts}
 
@@ -103,20 +101,12 @@ def check_invalid_rows(run: Run) -> None:
         raise Finding("invalid rows", what, stream, np.flatnonzero(keep)[t], b, mine[t, b], others[t, b])
 
 
-# ------------------------------------------------------------------ the forms in which callers pass arrays
-
-
 def check_forms(subject: Subject, stream: Stream) -> list[str]:
-    """Check other layouts, flags of other dtypes and NaN in invalid rows; return what is refused with an error."""
-    _check_layouts(subject, stream)
-    refused = [f"{dtype} flags" for dtype in ("uint8", "int64", "float32") if _refuses_flags(subject, stream, dtype)]
-    if stream.valid is not None and _refuses_nan(subject, stream):
-        refused.append("NaN in invalid rows")
-    return refused
+    """Pass the same numbers in the forms that callers use; return what is refused with an error.
 
-
-def _check_layouts(subject: Subject, stream: Stream) -> None:
-    """Check that strided and read-only arrays are shaped like any other, in steps and in blocks."""
+    Strided and read-only arrays, in steps and in blocks; flags of other dtypes; NaN in invalid rows.
+    """
+    check_example(subject, stream)
     paid = step_through(subject, stream).shaped
     for name, change in (LAYOUTS | NUMPY_LAYOUTS if subject.xp is np else LAYOUTS).items():
         columns = [None if x is None else change(x) for x in subject.columns(stream)]
@@ -125,6 +115,9 @@ def _check_layouts(subject: Subject, stream: Stream) -> None:
             differ = differences(subject.epsilon, stream, found, paid)
             what = f"{how} returns something else for {name} with the same numbers"
             refuse_where(differ, "input", what, stream, found, paid)
+    refused = [f"{dtype} flags" for dtype in ("uint8", "int64", "float32") if _refuses_flags(subject, stream, dtype)]
+    nan = stream.valid is not None and _refuses_nan(subject, stream)
+    return [*refused, "NaN in invalid rows"] if nan else refused
 
 
 def _refuses_flags(subject: Subject, stream: Stream, dtype: str) -> bool:
@@ -133,12 +126,15 @@ def _refuses_flags(subject: Subject, stream: Stream, dtype: str) -> bool:
     Shaped rewards may differ from those for booleans: a mean that reads `reward[valid]` becomes another one. Zero sum
     must hold for any causal mean, and the same rows must be paid.
     """
+
+    def cast(x: Array) -> Array:
+        return x.to(getattr(subject.xp, dtype)) if hasattr(x, "detach") else x.astype(dtype)
+
     rewards, *flags = subject.columns(stream)
     plain = _step(subject, stream, [rewards, *flags])
     try:
-        paid = _step(subject, stream, [rewards, *(None if x is None else _cast(subject, x, dtype) for x in flags)])
-    except Exception:
-        # Raising is right: nothing is paid.
+        paid = _step(subject, stream, [rewards, *(None if x is None else cast(x) for x in flags)])
+    except Exception:  # raising is right: nothing is paid
         return True
     how = f"with flags of dtype {dtype} (cast them, or refuse them)"
     _check_still_zero_sum(subject, stream, paid, how)
@@ -182,10 +178,6 @@ NUMPY_LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "read-only arrays": _read_only,
 }
 """Layouts that the other libraries do not have."""
-
-
-def _cast(subject: Subject, x: Array, dtype: str) -> Array:
-    return x.to(getattr(subject.xp, dtype)) if hasattr(x, "detach") else x.astype(dtype)
 
 
 def _step(subject: Subject, stream: Stream, columns: list[Any]) -> np.ndarray:

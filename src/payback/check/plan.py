@@ -1,41 +1,34 @@
-"""The streams that `check_transform` runs at each effort, the smallest first.
-
-The plan counts streams instead of seconds: the same call runs the same streams on every machine.
-"""
+"""The streams that `check_transform` runs at each effort, the smallest first; the same ones on every machine."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from payback.check.stream import Stream
 
 Effort = Literal["quick", "normal", "thorough"]
-"""How many streams are run."""
 Place = Literal["after every end", "at the start", "anywhere", "rarely"]
-"""Where invalid rows stand."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How many streams of each kind are run."""
+    """How many random and `long` streams are run, and the numbers of environments that are run for a few steps.
+
+    `longest_episode` is for a function of one episode's rewards, whose cost may be quadratic.
+    """
 
     random: int
-    """Random streams."""
     batch_sizes: tuple[int, ...]
-    """The numbers of environments, each run for a few steps."""
     long: int
-    """How many of `long_streams`; the last is the longest."""
     longest_episode: int
-    """The longest episode for a function of one episode's rewards, whose cost may be quadratic."""
     seed: int = 0
 
 
 LARGE = tuple(sorted({*range(136, 264, 8), *range(150, 1001, 50), *range(288, 1025, 32), 255, 257, 511, 513, 1000}))
-"""Multiples of 8 up to 256, then of 32 and of 50, and the neighbours of powers of two."""
 PLANS: dict[Effort, Plan] = {
     "quick": Plan(random=10, batch_sizes=(4, 8, 16, 32, 64), long=5, longest_episode=600),
     "normal": Plan(random=30, batch_sizes=(*range(4, 131), *LARGE), long=9, longest_episode=1_000),
@@ -52,39 +45,31 @@ def plan_for(effort: Effort, seed: int = 0) -> Plan:
     return replace(PLANS[effort], seed=seed)
 
 
-# ------------------------------------------------------------------ patterns of rewards, ends, events and invalid rows
-
-
-def _environments(x: np.ndarray) -> np.ndarray:
-    B: int = x.shape[1]
-    return np.arange(B)
-
-
-KINDS: dict[str, Callable[[np.random.Generator, np.ndarray, np.ndarray], np.ndarray]] = {
-    # Each takes the generator, normal rewards (T, B) and the steps (T, 1).
-    "ones": lambda rng, x, t: np.ones_like(x),
-    "normal": lambda rng, x, t: x,
-    "negative": lambda rng, x, t: -1 - np.abs(x),
-    "first": lambda rng, x, t: np.where(t == 0, 1.0, 0 * x),
-    "sparse": lambda rng, x, t: np.where(rng.random(x.shape) < 0.2, 1 + x, 0.0),
-    "columns": lambda rng, x, t: x * 10.0 ** _environments(x),
-    "tiny": lambda rng, x, t: 1e-9 * x,
-    "minute": lambda rng, x, t: 1e-18 * x,
-    "huge": lambda rng, x, t: 1e6 * x,
-    "enormous": lambda rng, x, t: 1e12 * x,
-    "mixed": lambda rng, x, t: x * 10.0 ** rng.integers(-6, 7, x.shape),
-    "drifting": lambda rng, x, t: x + 0.5 * t / max(1, len(x) / 40) - 3,
-    "fading": lambda rng, x, t: x * 10.0 ** -(t % 9),
-    "whole": lambda rng, x, t: (7.0 * t + 5 * _environments(x)) % 25 - 12,
-    "tenths": lambda rng, x, t: ((13.0 * t + _environments(x)) % 41 - 20) / 10,
-    "far apart": lambda rng, x, t: x * 10.0 ** (6 * (_environments(x) % 3)),
-    "late": lambda rng, x, t: np.where(t < len(x) // 2, 0.01 * x, 100 + 10 * x),
+KINDS: dict[str, Callable[[np.random.Generator, np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
+    # Each takes the generator, normal rewards (T, B), the steps (T, 1) and the environments (B,).
+    "ones": lambda rng, x, t, b: np.ones_like(x),
+    "normal": lambda rng, x, t, b: x,
+    "negative": lambda rng, x, t, b: -1 - np.abs(x),
+    "first": lambda rng, x, t, b: np.where(t == 0, 1.0, 0 * x),
+    "sparse": lambda rng, x, t, b: np.where(rng.random(x.shape) < 0.2, 1 + x, 0.0),
+    "columns": lambda rng, x, t, b: x * 10.0**b,
+    "tiny": lambda rng, x, t, b: 1e-9 * x,
+    "minute": lambda rng, x, t, b: 1e-18 * x,
+    "huge": lambda rng, x, t, b: 1e6 * x,
+    "enormous": lambda rng, x, t, b: 1e12 * x,
+    "mixed": lambda rng, x, t, b: x * 10.0 ** rng.integers(-6, 7, x.shape),
+    "drifting": lambda rng, x, t, b: x + 0.5 * t / max(1, len(x) / 40) - 3,
+    "fading": lambda rng, x, t, b: x * 10.0 ** -(t % 9),
+    "whole": lambda rng, x, t, b: (7.0 * t + 5 * b) % 25 - 12,
+    "tenths": lambda rng, x, t, b: ((13.0 * t + b) % 41 - 20) / 10,
+    "far apart": lambda rng, x, t, b: x * 10.0 ** (6 * (b % 3)),
+    "late": lambda rng, x, t, b: np.where(t < len(x) // 2, 0.01 * x, 100 + 10 * x),
 }
 
 
 def rewards_of(rng: np.random.Generator, kind: str, T: int, B: int) -> np.ndarray:
     """Return (T, B) rewards that float32 holds exactly: both precisions are given the same numbers."""
-    made = KINDS[kind](rng, rng.standard_normal((T, B)), np.arange(T)[:, None])
+    made = KINDS[kind](rng, rng.standard_normal((T, B)), np.arange(T)[:, None], np.arange(B))
     return made.astype(np.float32).astype(np.float64)
 
 
@@ -103,22 +88,9 @@ def episodes(name: str, rng: np.random.Generator, lengths: list[list[int]], kind
     return Stream(name, rewards, dones)
 
 
-def with_large_last(stream: Stream, factor: float) -> Stream:
-    """Enlarge the last reward of every episode: lent and repaid in the same step, it must not matter."""
-    return replace(stream, rewards=np.where(stream.dones, factor * stream.rewards, stream.rewards))
-
-
 def with_events(stream: Stream, rng: np.random.Generator, share: float = 0.3) -> Stream:
     """Mark a share of the steps as events."""
     return replace(stream, settle=rng.random(stream.dones.shape) < share)
-
-
-def with_gap(stream: Stream, rng: np.random.Generator, at: int, rows: int) -> Stream:
-    """Insert consecutive invalid rows in every environment before step `at`; they hold rewards and ends."""
-    B: int = stream.dones.shape[1]
-    rewards, invalid = rewards_of(rng, "normal", rows, B), np.zeros((rows, B), dtype=bool)
-    gap = Stream(stream.name, rewards, rng.random((rows, B)) < 0.3, invalid)
-    return stream[:at].followed_by(gap).followed_by(stream[at:])
 
 
 def with_invalid_rows(stream: Stream, rng: np.random.Generator, place: Place = "anywhere") -> Stream:
@@ -141,9 +113,6 @@ def with_invalid_rows(stream: Stream, rng: np.random.Generator, place: Place = "
             settle[at, b] = stream.settle[:, b]
     rewards = rewards.astype(np.float32).astype(np.float64)
     return replace(stream, rewards=rewards, dones=dones, valid=valid, settle=settle)
-
-
-# ------------------------------------------------------------------ streams
 
 
 def small_streams(seed: int) -> Iterator[Stream]:
@@ -170,8 +139,7 @@ def small_streams(seed: int) -> Iterator[Stream]:
     yield episodes("a small environment beside large ones", rng, [[5, 6], [4, 7], [11]], "far apart")
     marked = episodes("all rows marked as valid, none as events", rng, [[4, 1, 6], [5, 6]], "normal")
     yield replace(marked, valid=np.ones_like(marked.dones), settle=np.zeros_like(marked.dones))
-    places: tuple[Place, ...] = ("after every end", "at the start", "anywhere")
-    for place in places:
+    for place in get_args(Place)[:3]:
         for B in (1, 2):
             yield with_invalid_rows(episodes(f"invalid rows {place}", rng, [[4, 1, 5]] * B, "normal"), rng, place)
     nobody = episodes("steps without a valid row", rng, [[5, 6], [3, 8], [11]], "normal")
@@ -186,18 +154,19 @@ def small_streams(seed: int) -> Iterator[Stream]:
 def large_last_streams(seed: int) -> Iterator[Stream]:
     """Yield streams with large last rewards: subtracting one again takes digits off the debt."""
     rng = np.random.default_rng([seed, 7])
-    last = episodes("last rewards that are a thousand times larger", rng, [[2, 4, 5], [7, 3, 1]], "normal")
-    yield with_large_last(last, 1e3)
-    last = episodes("last rewards that are a million times larger", rng, [[3, 5], [6, 2]], "normal")
-    yield with_large_last(last, 1e6)
+    for much, factor, lengths in (("thousand", 1e3, [[2, 4, 5], [7, 3, 1]]), ("million", 1e6, [[3, 5], [6, 2]])):
+        last = episodes(f"last rewards that are a {much} times larger", rng, lengths, "normal")
+        yield replace(last, rewards=np.where(last.dones, factor * last.rewards, last.rewards))
 
 
 def gap_streams(seed: int) -> Iterator[Stream]:
-    """Yield streams with many consecutive invalid rows, in mid-episode and before the first step."""
-    rng = np.random.default_rng([seed, 8])
+    """Yield streams with 50 consecutive invalid rows, in mid-episode and before the first step."""
+    rng, shape = np.random.default_rng([seed, 8]), (50, 2)
     plain = episodes("50 consecutive invalid rows", rng, [[9, 4], [6, 7]], "normal")
-    yield with_gap(plain, rng, at=4, rows=50)
-    yield with_gap(plain, rng, at=0, rows=50)
+    for at in (4, 0):
+        rewards, invalid = rewards_of(rng, "normal", *shape), np.zeros(shape, dtype=bool)
+        gap = Stream(plain.name, rewards, rng.random(shape) < 0.3, invalid)
+        yield plain[:at].followed_by(gap).followed_by(plain[at:])
 
 
 def large_float32_stream(seed: int) -> Stream:

@@ -26,9 +26,6 @@ LONG_ENOUGH = 40_000
 """Steps after which a reward that falls due by itself must have been repaid."""
 
 
-# ------------------------------------------------------------------ zero sum and policy invariance
-
-
 def check_finite(tested: Tested, stream: Stream, shaped: np.ndarray) -> None:
     """Check that the shaped rewards are finite; raise OverflowError where so much interest may overflow."""
     bad = ~np.isfinite(shaped)
@@ -79,11 +76,10 @@ def check_each_step(run: Run) -> None:
     scale = scale + np.abs(endings[:-1]) + stream.lent_before[places[:-1]] + TINY
     for k, b in np.argwhere(~(np.abs(endings[:-1] - later) <= run.subject.epsilon * scale))[:1]:
         t, end, paid = places[k], places[k + 1], run.shaped[places[k], b]
-        what = f"ending at step {t} pays {endings[k, b]:.6g}; going on "
+        then = f"to step {end} is worth {later[k, b]:.6g}"
         if end == t + 1:
-            what += f"pays {paid:.6g} and is then worth {factor[t, b] * nearest[k, b]:.6g}: not the same"
-        else:
-            what += f"to step {end} is worth {later[k, b]:.6g}"
+            then = f"pays {paid:.6g} and is then worth {factor[t, b] * nearest[k, b]:.6g}: not the same"
+        what = f"ending at step {t} pays {endings[k, b]:.6g}; going on {then}"
         raise Finding("policy invariance", what, stream, t, b, paid, endings[k, b] - (later[k, b] - paid))
 
 
@@ -103,9 +99,6 @@ def settlement(gamma: float, paid: np.ndarray) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         weight = np.float64(gamma) ** -np.arange(len(paid) - 1.0, 0, -1)
         return 0.0 - float(np.where(paid[:-1] == 0, 0, weight * paid[:-1]).sum())
-
-
-# ------------------------------------------------------------------ the debt
 
 
 def check_debts(run: Run, cuts: list[int]) -> None:
@@ -157,8 +150,7 @@ def _check_drop(run: Run, t: int, state: State, way: Continuation, scale: np.nda
     for who, where in {"nobody": b < 0, "everyone": b >= 0, "the first": b == 0, "every second": b % 2 == 1}.items():
         after, dropped = drop(transform, state, subject.flags(where))
         left, paid = np.where(where, 0.0, debt), way.paid_from(after)
-        tail, _ = worth(subject.gamma, way.stream, paid)
-        same(-tail, left, f"after drop of {who} the wrong debt is repaid")
+        same(-worth(subject.gamma, way.stream, paid)[0], left, f"after drop of {who} the wrong debt is repaid")
         same(as_numpy(dropped), debt - left, f"drop of {who} returns another debt than owed")
         moved = np.where(where, 0.0, np.abs(paid - before).max(axis=0))
         same(moved, 0.0, f"drop of {who} changes the shaped rewards of the others")
@@ -181,20 +173,15 @@ def check_falls_due(subject: Subject, stream: Stream) -> None:
             left = float(as_numpy(owed(transform, state))[0]) * subject.gamma ** (t + 1)
             if abs(left) <= 0.5 * stream.size:
                 return
-    # The debt is NaN where it has overflowed.
     what = f"falls_due_alone is set, but {len(stream.rewards):,} steps later the reward has not been repaid"
-    raise Finding("debt", what, stream, len(stream.rewards) - 1, 0, owed=left)
-
-
-# ------------------------------------------------------------------ purity and precision
+    raise Finding("debt", what, stream, len(stream.rewards) - 1, owed=left)  # NaN if the debt has overflowed
 
 
 def check_example(subject: Subject, stream: Stream) -> None:
     """Check that `init` leaves the example that it was given unchanged."""
-    B: int = stream.rewards.shape[1]
-    example = subject.example_of(B)
+    example, same = (subject.example_of(stream.rewards.shape[1]) for _ in range(2))
     subject.transform.init(example)
-    if not np.array_equal(as_numpy(example), as_numpy(subject.example_of(B))):
+    if not np.array_equal(as_numpy(example), as_numpy(same)):
         raise Finding("purity", "init overwrites the example that it was given: it is the caller's array", stream, 0)
 
 
@@ -216,10 +203,7 @@ def check_own_memory(run: Run) -> None:
 
 
 def check_drift(wide: np.ndarray, narrow: np.ndarray, stream: Stream) -> None:
-    """Check that float32 stays near float64; both are (T, B) shaped rewards.
-
-    The recursion debt ← debt/γ + F − due has the right value on paper, but its rounding error grows as γ⁻ᵗ.
-    """
+    """Check that float32 stays near float64: the rounding error of debt ← debt/γ + F − due grows as γ⁻ᵗ."""
     scale = np.maximum.accumulate(np.abs(wide), axis=0) + stream.size
     for t, b in np.argwhere(~(np.abs(wide - narrow) <= MAX_DRIFT * scale))[:1]:
         what = (

@@ -39,15 +39,14 @@ class CheckReport:
     seconds: float = field(default=0.0, compare=False)
 
     def __str__(self) -> str:
-        text = (
+        refused = f"; refused: {', '.join(self.refused)}" if self.refused else ""
+        nothing = "; every shaped reward is 0, so the bonus has no effect; use a delay of at least 1"
+        return (
             f"{', '.join(self.properties)}: no violation in {self.streams:,} streams of {self.steps:,} steps "
             f"({self.episodes:,} episodes, the longest of {self.longest_episode:,} steps, up to "
             f"{self.most_environments:,} environments; {', '.join((*self.libraries, *self.dtypes))}; "
-            f"{self.seconds:.1f} s)"
+            f"{self.seconds:.1f} s){refused}{nothing if self.pays_nothing else ''}"
         )
-        text += f"; refused: {', '.join(self.refused)}" if self.refused else ""
-        nothing = "every shaped reward is 0, so the bonus has no effect; use a delay of at least 1"
-        return f"{text}; {nothing}" if self.pays_nothing else text
 
     def with_stream(self, stream: Stream, library: str, dtype: str) -> CheckReport:
         """Return the report after one more stream."""

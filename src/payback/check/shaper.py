@@ -13,23 +13,10 @@ from typing import Any
 import numpy as np
 
 from payback.check import equivalence, properties
+from payback.check import plan as streams
 from payback.check.counterexample import Trial
 from payback.check.episode_function import check_function
-from payback.check.plan import (
-    COMPILED,
-    Effort,
-    Plan,
-    batch_streams,
-    form_streams,
-    gap_streams,
-    large_float32_stream,
-    large_last_streams,
-    long_streams,
-    plan_for,
-    random_streams,
-    small_streams,
-    wide_range_streams,
-)
+from payback.check.plan import COMPILED, Effort, Plan, plan_for
 from payback.check.report import CheckReport
 from payback.check.stream import Finding, Stream, episodes_of
 from payback.check.subject import FLOAT64, Run, Subject, step_through, subject_of
@@ -44,10 +31,8 @@ SubjectCheck = Callable[[Subject, Stream], Any]
 OF_TRANSFORMS = ("zero sum", "policy invariance", "invalid rows", "purity", "rollout", "precision", "input")
 MANY = 130
 """With more environments, an end is tried before the first and after the last step only."""
-LONG = 3_000
-VERY_LONG = 5_000
-"""In streams of more steps, an end is tried before every `STRIDE` steps only."""
-STRIDE = 64
+LONG, VERY_LONG, STRIDE = 3_000, 5_000, 64
+"""In streams of more than `VERY_LONG` steps, an end is tried before every `STRIDE` steps only."""
 
 
 def check_transform(
@@ -91,13 +76,15 @@ def check_transform(
 
 
 class TransformCheck:
-    """One call of `check_transform` with a transform: its dtypes, and the report so far."""
+    """One call of `check_transform` with a transform: its dtypes, and the report so far.
+
+    `main` is the transform in the caller's dtype or in float64, `single` and `half` in float32 and float16.
+    """
 
     def __init__(self, transform: RewardTransform, gamma: float, example: Array | None, plan: Plan) -> None:
         checked = (*OF_TRANSFORMS, "debt") if isinstance(transform, Match) else OF_TRANSFORMS
         self.report = CheckReport(checked, pays_nothing=True)
         self.main = subject_of(transform, np.zeros(1) if example is None else example, gamma)
-        """The transform in the caller's dtype, or in float64."""
         self.single = self.half = None
         if example is None:
             self.single, self.half = (self._unless_refused(transform, gamma, dtype) for dtype in ("f4", "f2"))
@@ -110,16 +97,16 @@ class TransformCheck:
         seed = self.plan.seed
         self._small()
         if not self.main.compiled:
-            for stream in form_streams(seed):
-                self._try(check_forms, self.main, stream)
-            for stream in batch_streams(seed, self.plan.batch_sizes):
+            for stream in streams.form_streams(seed):
+                self._try(equivalence.check_forms, self.main, stream)
+            for stream in streams.batch_streams(seed, self.plan.batch_sizes):
                 self._try(check_batch, self.main, stream)
         if isinstance(self.main.transform, Match) and self.main.transform.falls_due_alone:
             rewards = np.eye(properties.LONG_ENOUGH, 1)
             stream = Stream("one reward, then none and no end", rewards, np.zeros(rewards.shape, dtype=bool))
             with np.errstate(over="ignore", invalid="ignore"):  # a debt that nobody repays overflows
                 Trial(partial(properties.check_falls_due, self.main), self.main).run(stream)
-        for k, stream in enumerate(random_streams(seed, self.plan.random)):
+        for k, stream in enumerate(streams.random_streams(seed, self.plan.random)):
             self._try(check_stream, (k % 3 == 0 and self.single) or self.main, stream)
         self._long()
         return self.report
@@ -132,7 +119,7 @@ class TransformCheck:
         with np.errstate(over="ignore", invalid="ignore"):
             result: Any = Trial(partial(check, subject), subject, partial(check_repayment, subject)).run(stream)
         self.report = self.report.with_stream(stream, subject.library, subject.dtype)
-        if check is check_forms:
+        if check is equivalence.check_forms:
             self.report = self.report.with_refused(*result)
         elif result is not None and result.shaped.any():
             self.report = replace(self.report, pays_nothing=False)
@@ -143,8 +130,7 @@ class TransformCheck:
         subject = subject_of(transform, np.zeros(1, dtype), gamma)
         try:
             subject.update(subject.init(1), subject.floats(np.ones(1)), np.array([False]))
-        except Exception:
-            # Whatever else is wrong will be found, and shown, in float64.
+        except Exception:  # whatever else is wrong will be found, and shown, in float64
             self.report = self.report.with_refused(subject.dtype)
             return None
         return subject
@@ -152,25 +138,25 @@ class TransformCheck:
     def _small(self) -> None:
         """Check every third small stream in float32, too, and the plain ones in float16."""
         seed = self.plan.seed
-        for k, stream in enumerate(small_streams(seed)):
+        for k, stream in enumerate(streams.small_streams(seed)):
             self._try(check_stream, self.main, stream)
             sizes = np.abs(stream.rewards[stream.rewards != 0])
             if k % 3 == 0:
                 self._try(check_stream, self.single, stream)
             elif k % 3 == 1 and len(sizes) and sizes.max() < 10 and len(stream.rewards) < 15:
                 self._try(check_stream, self.half, stream)
-        for stream in large_last_streams(seed):
+        for stream in streams.large_last_streams(seed):
             self._try(check_stream, self.main, stream)
             self._try(check_stream, self.single, stream)
-        wide = wide_range_streams(seed) if self.main.precision == FLOAT64 else ()
-        for stream in (*gap_streams(seed), *wide):
+        wide = streams.wide_range_streams(seed) if self.main.precision == FLOAT64 else ()
+        for stream in (*streams.gap_streams(seed), *wide):
             self._try(check_stream, self.main, stream)
-        self._try(check_stream, self.single, large_float32_stream(seed))
+        self._try(check_stream, self.single, streams.large_float32_stream(seed))
 
     def _long(self) -> None:
         """Check the long streams in the main dtype, and in float32 where its rounding has time to grow."""
         steps = steps_until_drift(self.main.gamma)
-        for stream in islice(long_streams(self.plan.seed), self.plan.long):
+        for stream in islice(streams.long_streams(self.plan.seed), self.plan.long):
             run, longest = self._try(check_stream, self.main, stream), episodes_of(stream).longest
             if run is not None and longest >= steps and (longest < VERY_LONG or steps > LONG):
                 start = stream[: steps + 2]
@@ -215,12 +201,6 @@ def check_batch(subject: Subject, stream: Stream) -> Run:
     return run
 
 
-def check_forms(subject: Subject, stream: Stream) -> list[str]:
-    """Pass the same numbers in the forms that callers use; return those that are refused with an error."""
-    properties.check_example(subject, stream)
-    return equivalence.check_forms(subject, stream)
-
-
 def steps_until_drift(gamma: float) -> int:
     """Return after how many steps rounding that grows as γ⁻ᵗ shows in float32, at least `LONG`."""
     steps = 14 / (1 - gamma) if gamma < 1 else np.inf
@@ -258,11 +238,9 @@ def _cuts(stream: Stream) -> list[int]:
     Few are enough, because an end is tried at every step (`check_each_step`).
     """
     T = len(stream.rewards)
-    if T <= 5:
-        return list(range(T + 1))
     ends = np.flatnonzero(stream.dones.any(axis=1))[-2:]
     places = {1, T, *np.linspace(0, T, 4).astype(int).tolist(), *(ends + 1).tolist(), *ends.tolist()}
-    return sorted(int(t) for t in places)
+    return sorted(range(T + 1) if T <= 5 else places)
 
 
 def _refuse_what_is_no_shaper(shaper: Any) -> None:

@@ -4,39 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 Property = Literal[
-    "zero sum",
-    "causality",
-    "policy invariance",
-    "debt",
-    "invalid rows",
-    "purity",
-    "rollout",
-    "precision",
-    "input",
-    "shape",
-    "finite",
-]
+    "zero sum", "causality", "policy invariance", "debt", "invalid rows", "purity", "rollout", "precision", "input",
+    "shape", "finite",
+]  # fmt: skip
 """A property that shaping code must have; `InvarianceError.violated` names it."""
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Rewards of B environments over T steps, and their flags. `stream[rows, columns]` is a part of it."""
+    """Rewards of B environments over T steps, and their flags, all (T, B). `stream[rows, columns]` is a part of it.
+
+    `valid` is false for invalid rows, None where all are valid; `settle` marks events, None where there are none.
+    """
 
     name: str
     rewards: np.ndarray
-    """(T, B) float64."""
     dones: np.ndarray
-    """(T, B) bool: this transition ends its episode."""
     valid: np.ndarray | None = None
-    """(T, B) bool: false for invalid rows; None where all are valid."""
     settle: np.ndarray | None = None
-    """(T, B) bool: events; None where there are none."""
 
     def __getitem__(self, keep: Any) -> Stream:
         """Return some of the steps, or with two indices some of the environments."""
@@ -86,52 +76,36 @@ class Finding(Exception):  # noqa: N818  an internal signal; users get an Invari
     """
 
     def __init__(
-        self,
-        violated: Property,
-        what: str,
-        stream: Stream,
-        step: Any,
-        environment: Any = 0,
-        paid: Any = None,
-        owed: Any = None,
+        self, violated: Property, what: str, stream: Stream, step: Any, env: Any = 0, paid: Any = None, owed: Any = None
     ) -> None:
         super().__init__(what)
         self.violated: Property = violated
         self.stream = stream
-        self.step, self.environment = int(step), int(environment)
+        self.step, self.environment = int(step), int(env)
         self.paid, self.owed = (None if x is None else float(x) for x in (paid, owed))
 
 
 def refuse_where(
-    bad: np.ndarray,
-    violated: Property,
-    what: str,
-    stream: Stream,
-    paid: np.ndarray,
-    owed: np.ndarray | None,
-    first: int = 0,
+    bad: np.ndarray, violated: Property, what: str, stream: Stream, paid: np.ndarray, owed: Any, first: int = 0
 ) -> None:
     """Raise a `Finding` at the first (step, environment) that is `bad`; row 0 is step `first` of the stream."""
     for t, b in np.argwhere(bad)[:1]:
         raise Finding(violated, what, stream, first + t, b, paid[t, b], None if owed is None else owed[t, b])
 
 
-@dataclass(frozen=True)
-class EpisodeIndex:
-    """The R valid rows of a stream, ordered by environment and then by step, and the E episodes they form."""
+class EpisodeIndex(NamedTuple):
+    """The R valid rows of a stream, ordered by environment and then by step, and the E episodes they form.
+
+    (R,) arrays: the `step` and `environment` of each row, and its `age`, the steps since the start of its episode.
+    (E,) arrays: where in R each episode `starts` and `ends`, its last row, and whether that row has `finished` it.
+    """
 
     step: np.ndarray
-    """(R,) the row of the stream."""
     environment: np.ndarray
-    """(R,) its column."""
     age: np.ndarray
-    """(R,) steps since the start of its episode."""
     starts: np.ndarray
-    """(E,) the position in R of each episode's first row."""
     ends: np.ndarray
-    """(E,) the position in R of each episode's last row."""
     finished: np.ndarray
-    """(E,) whether that row ends the episode."""
 
     @property
     def longest(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from itertools import pairwise
@@ -42,11 +42,6 @@ class Tested:
         """The relative error that is allowed."""
         return self.precision.epsilon
 
-    @property
-    def dtype(self) -> str:
-        """The name of the dtype."""
-        return "float64"
-
     def may_overflow(self, stream: Stream, precision: Precision | None = None) -> bool:
         """Whether the interest in the longest episode is more than the dtype holds, so that raising is right."""
         steps, room = episodes_of(stream).longest + 12, np.log((precision or self.precision).largest) - 7
@@ -55,11 +50,10 @@ class Tested:
 
 @dataclass(frozen=True)
 class Subject(Tested):
-    """A transform under test, in one array library and dtype."""
+    """A transform under test, in the array library, dtype and device of `example`."""
 
     transform: RewardTransform
     example: Array
-    """An array of the library, dtype and device to test it in."""
 
     @cached_property
     def xp(self) -> Any:
@@ -73,12 +67,12 @@ class Subject(Tested):
 
     @property
     def dtype(self) -> str:
-        """The name of the dtype: "float64"."""
+        """The name of the dtype, "float64" for one."""
         return str(self.example.dtype).rpartition(".")[2]
 
     @property
     def library(self) -> str:
-        """The name of the array library: "numpy"."""
+        """The name of the array library, "numpy" for one."""
         return type(self.example).__module__.partition(".")[0].removesuffix("lib")
 
     @cached_property
@@ -108,6 +102,10 @@ class Subject(Tested):
         flags = (stream.dones, stream.valid, stream.settle)
         return [self.floats(stream.rewards), *(None if x is None else self.flags(x) for x in flags)]
 
+    def example_of(self, B: int) -> Any:
+        """Return an example for B environments, in memory of its own."""
+        return constant(self.xp, np.arange(1.0, B + 1), self.example)
+
     def init(self, B: int) -> State:
         """Return a new state for B environments."""
         example = self.example_of(B)
@@ -115,10 +113,6 @@ class Subject(Tested):
         if not self.compiled:
             example[:] = -7  # the caller's array, often its first rewards: a state may hold copies only
         return state
-
-    def example_of(self, B: int) -> Any:
-        """Return an example for B environments, in memory of its own."""
-        return constant(self.xp, np.arange(1.0, B + 1), self.example)
 
     def ending(self, B: int) -> Callable[[State], np.ndarray]:
         """Return the function state → (B,), the shaped rewards if all episodes end now with a last reward of 0."""
@@ -129,13 +123,11 @@ class Subject(Tested):
 def subject_of(transform: RewardTransform, example: Array, gamma: float) -> Subject:
     """Return a transform under test in the library and dtype of the example."""
     finfo = namespace(example).finfo(example.dtype)
-    eps = float(finfo.eps)
-    if eps >= 1e-12:
-        return Subject(gamma, Precision(max(1e-5, 80 * eps), float(finfo.max)), transform, example)
+    if finfo.eps >= 1e-12:
+        return Subject(gamma, Precision(max(1e-5, 80 * float(finfo.eps)), float(finfo.max)), transform, example)
     subject = Subject(gamma, FLOAT64, transform, example)
-    if keeps_float32(lambda rewards: step_through(subject, one_episode(rewards)).shaped):
-        return Subject(gamma, FLOAT32, transform, example)
-    return subject
+    narrow = keeps_float32(lambda rewards: step_through(subject, one_episode(rewards)).shaped)
+    return replace(subject, precision=FLOAT32) if narrow else subject
 
 
 def as_numpy(x: Array) -> np.ndarray:
@@ -162,33 +154,29 @@ def keeps_float32(pay: Callable[[np.ndarray], np.ndarray]) -> bool:
     for size in (1.0, 2.0**-10):
         try:
             settlement, moved = (float(pay(size * x).reshape(-1)[-1]) for x in (rewards, other))
-        except Exception:
-            # The streams will show what is wrong with it.
+        except Exception:  # the streams will show what is wrong with it
             return False
         if settlement == 0 or 0 < abs(moved - settlement) < 2.0**-26 * size:
             return False
     return True
 
 
-# ------------------------------------------------------------------ running a stream
-
-
 @dataclass
 class Run:
-    """The shaped rewards of a stream, and the states on the way."""
+    """The shaped rewards (T, B) of a stream, and the states on the way.
+
+    `states`: the T + 1 before each step and after the last, None where nobody asked for it. With a `stride`, an end was
+    tried before every so many steps and after the last: `endings` (K, B) are the shaped rewards if all episodes ended
+    right there, `debts` (K, B) what a match says that it owes.
+    """
 
     subject: Subject
     stream: Stream
     shaped: np.ndarray
-    """(T, B) float64."""
     states: list[State]
-    """T + 1 states, the one before each step and the last one; None where nobody asked for it."""
     stride: int = 0
-    """An end was tried before every so many steps, and after the last; 0 for never."""
     endings: np.ndarray | None = None
-    """(K, B) the shaped rewards if all episodes ended right there."""
     debts: np.ndarray | None = None
-    """(K, B) what a match says that it owes at these places."""
 
     @property
     def places(self) -> np.ndarray:
@@ -209,16 +197,23 @@ def step_through(subject: Subject, stream: Stream, keep: Container[int] | None =
     match = subject.transform if isinstance(subject.transform, Match) else None
     update, end_now, columns = subject.update, subject.ending(B), subject.columns(stream)
     rows = rows_of(columns)
+
+    def read(function: str, ask: str, answer: Array, t: int) -> Array:
+        if tuple(np.shape(answer)) != (B,):
+            what = f"{function} returned an array of shape {np.shape(answer)} for {B} environments; return {ask}"
+            raise Finding("shape", what, stream, t)
+        return answer
+
     for t in range(T + 1):
         states.append(state if keep is None or t in keep else None)
         if stride and (t % stride == 0 or t == T):
             ended.append(end_now(state))
             if match is not None:
-                debts.append(as_numpy(_of_shape("owed", "one debt each", match.owed(state), stream, t)))
+                debts.append(as_numpy(read("owed", "one debt each", match.owed(state), t)))
         if t == T:
             break
         state, shaped = update(state, *rows[t])
-        answers.append(_of_shape("update", "one number each", shaped, stream, t))
+        answers.append(read("update", "one number each", shaped, t))
         copies[t] = shaped if type(shaped) is np.ndarray else as_numpy(shaped)
     _refuse_changed_inputs(subject, stream, columns)
     for t in range(0, T, max(1, T // 50)):
@@ -269,21 +264,12 @@ def roll_through(subject: Subject, stream: Stream, cuts: list[int], state: State
     return Run(subject, stream, shaped, [state])
 
 
-def _of_shape(function: str, ask: str, answer: Array, stream: Stream, t: int) -> Array:
-    B = stream.rewards.shape[1]
-    if tuple(np.shape(answer)) != (B,):
-        what = f"{function} returned an array of shape {np.shape(answer)} for {B} environments; return {ask}"
-        raise Finding("shape", what, stream, t)
-    return answer
-
-
 def _refuse_changed_inputs(subject: Subject, stream: Stream, columns: list[Any]) -> None:
     changed = np.zeros(stream.dones.shape, dtype=bool)
     for now, given in zip(columns, subject.columns(stream), strict=True):
         if now is not None:
             before = as_numpy(given)
             changed |= ~((as_numpy(now) == before) | np.isnan(before))
-    if changed.any():
-        t = int(np.argwhere(changed)[0, 0])
+    for t, _ in np.argwhere(changed)[:1]:
         what = f"it overwrites the rewards or flags that it was given, at step {t}; the caller still needs them"
         raise Finding("purity", what, stream, t)
