@@ -23,6 +23,10 @@ state, shaped = shaping.update(state, rewards, dones)
 state, shaped = shaping.update(state, rewards, dones, valid=~dones, settle=dones)
 state, shaped = shaping.update(state, dones, rewards)  # swapped
 state, shaped = shaping.update(state, rewards, dones, valid=rewards)  # rewards for flags
+blocks = payback.shape_rollout(shaping, state, rewards[None], dones[None])
+blocks = payback.shape_rollout(shaping, state, dones[None], rewards[None])  # swapped
+estimator = payback.grm_adv(0.99, 10, 0.95, on_truncation="carry")
+estimator = payback.grm_adv(0.99, 10, 0.95, on_truncation="drop")  # neither "settle" nor "carry"
 own = payback.Match(shaping.init, shaping.update, gamma=0.99, owed=shaping.owed, drop=shaping.drop)
 own = payback.Match(shaping.init, shaping.update, gamma=0.99)  # neither owed nor drop
 ledger = make(shaping, "carry")

@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from array_api_compat import is_jax_namespace, is_torch_namespace
 
@@ -61,7 +61,7 @@ def grm_adv(
     *,
     center: bool | RewardTransform = True,
     gae_lambda: float = 0.95,
-    on_truncation: str = "settle",
+    on_truncation: Literal["settle", "carry"] = "settle",
 ) -> AdvantageEstimator:
     """Estimate an advantage from the bonus, to be added to that of the task's reward; see the equations above.
 

@@ -259,14 +259,11 @@ def _matrix_of(matching: Matching, N: int) -> np.ndarray:
 def _check_matrix(matrix: np.ndarray) -> None:
     """Raise `InvarianceError` at the first row that repays early, or the first column that does not add up to 1."""
     N = len(matrix)
-    for t in range(N):
-        early = np.flatnonzero(matrix[t, t + 1 :] != 0)
-        if early.size:
-            i = t + 1 + int(early[0])
-            raise InvarianceError(
-                f"the matching looks ahead (Condition2): row {t} repays {matrix[t, i]} of the loan of step {i}, "
-                f"which is not lent yet, in an episode of {N} steps; m(t, i) must be 0 for i > t"
-            )
+    for t, i in np.argwhere(np.triu(matrix != 0, 1)).tolist():
+        raise InvarianceError(
+            f"the matching looks ahead (Condition2): row {t} repays {matrix[t, i]} of the loan of step {i}, "
+            f"which is not lent yet, in an episode of {N} steps; m(t, i) must be 0 for i > t"
+        )
     sums = matrix.sum(axis=0)
     for i in range(N):
         exact = isinstance(sums[i], (Fraction, int))
@@ -280,9 +277,7 @@ def _check_matrix(matrix: np.ndarray) -> None:
 def _check_end_blind(short: np.ndarray, long: np.ndarray) -> None:
     """Raise `InvarianceError` at the first entry that differs before the shorter episode's last step."""
     n = len(short) - 1
-    differ = np.argwhere(short[:n, :n] != long[:n, :n])
-    if len(differ):
-        t, i = (int(x) for x in differ[0])
+    for t, i in np.argwhere(short[:n, :n] != long[:n, :n]).tolist():
         raise InvarianceError(
             f"the matching depends on the coming end: m({t}, {i}) is {short[t, i]} in an episode of {len(short)} steps "
             f"and {long[t, i]} in one of {len(long)}; before the last step it may not depend on N, "

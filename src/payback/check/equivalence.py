@@ -109,7 +109,7 @@ def check_forms(subject: Subject, stream: Stream) -> list[str]:
     check_example(subject, stream)
     paid = step_through(subject, stream).shaped
     for name, change in (LAYOUTS | NUMPY_LAYOUTS if subject.xp is np else LAYOUTS).items():
-        columns = [None if x is None else change(x) for x in subject.columns(stream)]
+        columns: list[Any] = [None if x is None else change(x) for x in subject.columns(stream)]
         rolled = shape_rollout(subject.transform, subject.init(paid.shape[1]), *columns)[1]
         for how, found in (("update", _step(subject, stream, columns)), ("shape_rollout", as_numpy(rolled))):
             differ = differences(subject.epsilon, stream, found, paid)

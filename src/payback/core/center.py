@@ -98,7 +98,9 @@ class _Center(RunningStatistic):
         count = state.count + seen if xp is np else _add(state.count, seen)
         weight = count * state.fade if self._fade == 1 else state.weight * state.fade**seen + seen
         # Before the first valid reward there is no weight, and nothing to divide.
-        return _advance(state, count, weight, excess / (weight + (weight == 0))), shaped
+        step = excess / (weight + (weight == 0)) + state.lost
+        mean = state.mean + step
+        return CenterState(count, weight, mean, step - (mean - state.mean), state.fade, state.merges), shaped
 
     def _block(self, state: CenterState, rewards: Array, dones: Array, valid: Mask, settle: Mask) -> Any:
         if namespace(rewards) is not np:
@@ -160,13 +162,6 @@ def merge_centers(common: CenterState, *later: CenterState) -> CenterState:
     mean = (kept * base.mean + total) / (kept + weight)
     merged = CenterState(base.count + count, kept + weight, mean, 0.0, base.fade, base.merges + 1)
     return CenterState(*(old * 0 + new for old, new in zip(common, merged, strict=True)))
-
-
-def _advance(state: CenterState, count: Array, weight: Array, rise: Array) -> CenterState:
-    """Move the mean by `rise` and by its earlier rounding error."""
-    step = rise + state.lost
-    mean = state.mean + step
-    return CenterState(count, weight, mean, step - (mean - state.mean), state.fade, state.merges)
 
 
 def _run(state: CenterState, sums: np.ndarray, seen: np.ndarray, fade: float) -> tuple[np.ndarray, np.ndarray]:

@@ -71,7 +71,8 @@ class RepayAtOnce(Repayment):
         lent, age = state.lent, xp.where(state.lent == 0, 0, state.age)
         interest = self._interest(xp, lent, age)
         # A copy: if the caller changes the shaped rewards in place, its own rewards stay as they are.
-        due, shaped = _multiply(xp, lent, interest), reward * 1
+        with np.errstate(over="ignore"):
+            due, shaped = lent * interest, reward * 1
         if self._kind is WhenState and settle is not None:
             shaped = reward - xp.where(settle, due, 0.0)
             lent, age, interest = xp.where(settle, 0.0, lent), xp.where(settle, 0, age), xp.where(settle, 1.0, interest)
@@ -84,7 +85,8 @@ class RepayAtOnce(Repayment):
     def owed(self, state: AtEndState | WhenState, /) -> Array:
         """Return the loans with their interest."""
         xp = namespace(state.lent)
-        return _multiply(xp, state.lent, self._interest(xp, state.lent, state.age))
+        with np.errstate(over="ignore"):
+            return state.lent * self._interest(xp, state.lent, state.age)
 
     def _schedule(self) -> Schedule:
         return Schedule(np.zeros(1))
@@ -120,10 +122,3 @@ class RepayAtOnce(Repayment):
             with np.errstate(over="ignore"):
                 return np.exp(age.astype(lent.dtype) * self._log_interest)
         return xp.exp(xp.astype(age, lent.dtype) * self._log_interest)
-
-
-def _multiply(xp: Any, lent: Array, interest: Array) -> Array:
-    if xp is np:
-        with np.errstate(over="ignore"):
-            return lent * interest
-    return lent * interest

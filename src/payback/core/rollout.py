@@ -11,7 +11,7 @@ from array_api_compat import is_jax_namespace, is_torch_namespace
 
 from payback.core.arrays import Array, namespace
 from payback.core.state import leaves, rebuild
-from payback.core.transform import RewardTransform, State
+from payback.core.transform import Flags, Rewards, RewardTransform, State
 from payback.core.validate import read_arrays, refuse_not_finite, refuse_overflow
 
 HOST = ("cpu",)
@@ -23,11 +23,11 @@ Read = tuple[Array, Array, Array | None, Array | None]
 def shape_rollout(
     transform: RewardTransform,
     state: State,
-    rewards: Array,
-    dones: Array,
-    valid: Array | None = None,
-    settle: Array | None = None,
-) -> tuple[State, Array]:
+    rewards: Rewards,
+    dones: Flags,
+    valid: Flags | None = None,
+    settle: Flags | None = None,
+) -> tuple[State, Any]:
     """Shape a block of rewards, step by environment, as if `update` were called row after row.
 
         for t in range(T):  state, shaped[t] = update(state, rewards[t], dones[t], valid[t], settle[t])
