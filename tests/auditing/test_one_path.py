@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import payback
@@ -60,7 +60,7 @@ def logs(draw):
     return table, gamma
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(logs())
 def test_arrays_and_files_give_equal_audits(drawn) -> None:
     table, gamma = drawn
@@ -82,7 +82,7 @@ def test_arrays_and_files_give_equal_audits(drawn) -> None:
                 same(audit_file(path, gamma), expected)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(logs(), st.sampled_from([1, 7, 40, 101]), st.booleans())
 def test_a_log_that_comes_in_small_parts_gives_the_same_audit(drawn, rows, told) -> None:
     """γ, the decimals of a rounded log and interleaved environments are read off its first rows, however it is cut."""

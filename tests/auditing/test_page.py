@@ -106,18 +106,14 @@ OVERFLOWING = """
 
 
 @pytest.mark.parametrize("broken", [True, False])
-def test_the_page_on_a_phone(broken, tmp_path, browser) -> None:
+def test_the_page_on_a_phone(broken, tmp_path, open_page) -> None:
     """At 390 pixels nothing reaches out of the screen, one drawing is shown, and its text is large enough to read."""
     F, shaped, dones = log()
     table = flat(np.where(dones, F, shaped) if broken else shaped, dones, F)
     table["env"] = np.array(["an-environment-with-a-long-name-" + "x" * 60, "b", "c", "d", "e"])[table["env"]]
     write(tmp_path / "log.npz", table)
     audit(tmp_path / "log.npz", tmp_path / "page.html")
-    page = browser.new_page(viewport={"width": 390, "height": 844}, device_scale_factor=2)
-    requests, errors = [], []
-    page.on("request", lambda request: requests.append(request.url))
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto((tmp_path / "page.html").as_uri())
+    page = open_page((tmp_path / "page.html").as_uri(), width=390, height=844, device_scale_factor=2)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.evaluate(OVERFLOWING) == []
     assert page.locator("svg:visible").count() == 1
@@ -125,5 +121,4 @@ def test_the_page_on_a_phone(broken, tmp_path, browser) -> None:
         "() => [...document.querySelectorAll('.narrow svg text')].map((e) => e.getBoundingClientRect().height)"
     )
     assert min(heights) >= 11
-    assert (len(requests), errors) == (1, [])
-    page.close()
+    assert (len(page.asked), page.said) == (1, [])

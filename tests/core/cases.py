@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 import payback
 from payback import theory
 
-calm = settings(deadline=None, max_examples=40, derandomize=True)
+# Neither a deadline nor a rate by the clock, which a busy machine misses.
+calm = settings(deadline=None, max_examples=40, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 quiet = pytest.mark.filterwarnings("ignore::payback.InterestWarning")
 
 Matching = Callable[[int, int, int], Any]
