@@ -13,7 +13,7 @@ from payback_lab.experiments.arena.chosen import (
     chosen_alpha,
     chosen_alphas,
     chosen_tasks,
-    most_telling,
+    most_spread,
     screened,
 )
 from payback_lab.experiments.arena.config import ADDED, METHODS
@@ -68,7 +68,7 @@ def test_how_a_candidate_tells_methods_apart() -> None:
     (found,) = screened(finished_runs(runs))
     assert dict(found.found) == {"none": 0.0, "im": 0.5}
     assert dict(found.near) == {"none": 0.0, "im": pytest.approx(0.5 / 4)}
-    assert found.tells == pytest.approx(0.5 * (1 - 0.125))
+    assert found.separation == pytest.approx(0.5 * (1 - 0.125))
 
 
 def test_the_four_tasks() -> None:
@@ -118,8 +118,8 @@ def study(worst: dict[str, float], seeds: int = 3) -> list[dict]:
 def test_more_seeds_go_where_the_scores_differ_most() -> None:
     worst = {"FourRooms": 0.1, "DoorKey-13x13": 0.3, "DoorKey-11x11": 0.4}
     runs = [*tuned(), *screening(), *study(worst)]
-    assert most_telling(finished_runs(runs)) == ("FourRooms", "DoorKey-13x13")
-    assert most_telling(finished_runs(runs[:-1])) is None
+    assert most_spread(finished_runs(runs)) == ("FourRooms", "DoorKey-13x13")
+    assert most_spread(finished_runs(runs[:-1])) is None
 
 
 def test_the_plan_grows_with_what_is_known() -> None:

@@ -102,7 +102,7 @@ def screening(results: StudyResults) -> str:
             f"{FEWEST[one.task]:.1f}",
             *(f"{one.found[m]:.2f}" for m in ("none", "im")),
             *(f"{one.near[m]:.2f}" for m in ("none", "im")),
-            f"{one.tells:.2f}",
+            f"{one.separation:.2f}",
             "fixed beforehand" if one.task in FIRST else "yes" if one.task in four else "no" if four else "open",
         )
         for one in results.screening

@@ -39,7 +39,7 @@ SCREENED = ("none", "im")
 FIRST = ("DoorKey-11x11", "MultiRoom-N4-S5-NoisyTV")
 """The two tasks that are fixed beforehand."""
 LONG, LONG_IF_NONE, FOUND = 1000, "DoorKey-13x13", 0.1
-TELLING = 2
+SPREAD_TASKS = 2
 """How many tasks get more seeds."""
 
 
@@ -53,7 +53,7 @@ class Screened(NamedTuple):
     """Method → q = f · optimum / mean length of these episodes."""
 
     @property
-    def tells(self) -> float:
+    def separation(self) -> float:
         """Return T = max f · (1 − max q)."""
         return max(self.found.values()) * (1 - max(self.near.values()))
 
@@ -120,10 +120,10 @@ def screened(finished: Finished) -> list[Screened]:
 
 def chosen_tasks(finished: Finished) -> tuple[str, ...] | None:
     """Return the four tasks of the study."""
-    told = screened(finished)
-    if len(told) < len(CANDIDATES):
+    candidates = screened(finished)
+    if len(candidates) < len(CANDIDATES):
         return None
-    others = [one for one in told if one.task not in FIRST]
+    others = [one for one in candidates if one.task not in FIRST]
     long = [one for one in others if LIMITS[one.task] > LONG]
     reached = any(max(one.found.values()) > FOUND for one in long)
     third = _most(long).task if reached else LONG_IF_NONE
@@ -144,12 +144,12 @@ def spreads(finished: Finished, tasks: tuple[str, ...], alphas: Mapping[str, flo
     return found
 
 
-def most_telling(finished: Finished) -> tuple[str, ...] | None:
+def most_spread(finished: Finished) -> tuple[str, ...] | None:
     """Return the two tasks with the largest spread, which get two more seeds."""
     alphas, tasks = chosen_alphas(finished), chosen_tasks(finished)
     found = spreads(finished, tasks, alphas) if alphas and tasks else None
-    return tuple(sorted(found, key=lambda task: -found[task])[:TELLING]) if found else None
+    return tuple(sorted(found, key=lambda task: -found[task])[:SPREAD_TASKS]) if found else None
 
 
-def _most(told: list[Screened]) -> Screened:
-    return max(told, key=lambda one: one.tells)
+def _most(candidates: list[Screened]) -> Screened:
+    return max(candidates, key=lambda one: one.separation)

@@ -18,7 +18,7 @@ SETTINGS = ("DoorKey-11x11_a0.02_g0.995",)
 """Where named methods are run if no setting is named: the grid where no bonus fails and the raw one ends far from the
 optimum. What is run if nothing is named is in `study.py`."""
 STEPS = {"DoorKey-8x8": 2_500_608}
-"""Tasks that are trained for another length than the rest unless told otherwise: that on which α is chosen."""
+"""Tasks that are trained for another length than the rest unless --steps says otherwise: that on which α is chosen."""
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ def single_figures(columns: Mapping[str, np.ndarray]) -> dict[str, float | int |
 
     `solved_step` is the first step from which on, to the end of training, at least 90 % of the last 100 episodes (or
     of the update's, if more) were solved; `first_solved_step` the first at which they were. The mean share solved over
-    training is over the updates in which an episode ended. The share solved, the mean length and the law's residual at
-    the end of training are over its last tenth.
+    training is over the updates in which an episode ended. The share solved, the mean length and the zero-sum residual
+    at the end of training are over its last tenth.
     """
     steps, episodes, solved = columns["steps"], columns["episodes"], columns["solved"]
     solves = np.nan_to_num(recent_share(episodes, solved)) >= SOLVED

@@ -32,8 +32,8 @@ class StudyResults:
 
     @cached_property
     def screening(self) -> list[Screened]:
-        """Return what the screening found, those that tell most first."""
-        return sorted(screened(self.finished), key=lambda one: -one.tells)
+        """Return what the screening found, the tasks that separate methods most first."""
+        return sorted(screened(self.finished), key=lambda one: -one.separation)
 
     @property
     def count(self) -> int:

@@ -1,7 +1,7 @@
 """The runs of the arena's study, part by part, as far as the finished runs decide which they are.
 
     tuning       α of every method, on a task that is not among the four
-    screening    which tasks tell methods apart
+    screening    which tasks separate methods
     study        every method on the four tasks
     time limit   does GRM fail in long episodes?
     rnd          another bonus on two tasks
@@ -24,14 +24,14 @@ from payback_lab.experiments.arena.chosen import (
     FIRST,
     SCREENED,
     SEEDS,
-    TELLING,
+    SPREAD_TASKS,
     TUNED,
     TUNING_SEED,
     alphas_of,
     cell_of,
     chosen_alphas,
     chosen_tasks,
-    most_telling,
+    most_spread,
 )
 from payback_lab.experiments.arena.config import ADDED, METHODS
 from payback_lab.experiments.arena.finished import Finished
@@ -81,7 +81,7 @@ def limited(alpha: float, limit: int) -> str:
 
 def parts_of(finished: Finished) -> tuple[Part, ...]:
     """Return the parts, in the order in which they are run."""
-    alphas, tasks, telling = chosen_alphas(finished), chosen_tasks(finished), most_telling(finished)
+    alphas, tasks, telling = chosen_alphas(finished), chosen_tasks(finished), most_spread(finished)
     study = sweep = rnd = plain = None
     if alphas:
         sweep = [(limited(alphas[d], limit), d) for limit in SWEPT_LIMITS for d in DELAYS]
@@ -103,7 +103,7 @@ def parts_of(finished: Finished) -> tuple[Part, ...]:
             "Two more seeds on the two most telling tasks",
             more if telling else None,
             range(SEEDS, SEEDS + MORE),
-            TELLING * len(METHODS),
+            SPREAD_TASKS * len(METHODS),
         ),
         *_added(finished, tasks, telling),
     )
@@ -127,7 +127,7 @@ def _added(finished: Finished, tasks: Sequence[str] | None, telling: Sequence[st
             "Two more seeds of them on the two most telling tasks",
             more,
             range(SEEDS, SEEDS + MORE),
-            TELLING * len(ADDED),
+            SPREAD_TASKS * len(ADDED),
         ),
     )
 

@@ -52,7 +52,7 @@ class CellStudy(Experiment):
     """Plan cells, seed 0 of all of them first; which cells there are may wait for committed runs."""
 
     cells: tuple[Cell, ...] = ()
-    """What is run unless told otherwise, in order of interest."""
+    """What is run by default, in order of interest."""
     waiting: str = ""
     """What is not planned yet, and what it waits for; "" if all is planned."""
 
