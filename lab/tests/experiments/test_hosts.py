@@ -128,8 +128,10 @@ def test_steps_that_are_no_whole_rollouts_are_refused() -> None:
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(sys.modules):  # an earlier test may have imported any of its modules
+        if name.startswith(("stable_baselines3.", "payback_lab.experiments.hosts.training")):
+            monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
-    monkeypatch.delitem(sys.modules, "payback_lab.experiments.hosts.training", raising=False)
     with pytest.raises(UserError, match=r"hosts needs stable_baselines3.*: pip install 'payback-lab\[sb3\]'"):
         EXPERIMENT.execute((EXPERIMENT.plan(Asked())[0],), lambda share: None, None)
 

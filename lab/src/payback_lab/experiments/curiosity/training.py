@@ -37,12 +37,10 @@ def train(run: Run, progress: Callable[[float], None]) -> Result:
     """Train a run to its end and evaluate the agent, acting as in training, on layouts that all runs share."""
     config: CuriosityConfig = run.config
     torch.set_num_threads(1)
-    # Known of every run: the limit is part of the task, and the schemes none and im repay nothing.
-    warnings.filterwarnings("ignore", "a truncated episode's debt is settled")
-    warnings.filterwarnings("ignore", "there is no match in this transform")
+    warnings.filterwarnings("ignore", "there is no match in this transform")  # none and im repay nothing
     env = make_vec_env(lambda: grid(config.size), n_envs=config.environments, seed=run.seed)
     bonus, transform = paid(run, env.action_space)
-    shaping = ShapeVectorReward(env, bonus, transform, learner_gamma=config.gamma)
+    shaping = ShapeVectorReward(env, bonus, transform, on_truncation="settle", learner_gamma=config.gamma)
     model, curve = learner(config, shaping, run.seed), Curve(config.total_steps, progress)
     model.learn(config.total_steps, callback=[CheckShaping(), curve])
     watched = make_vec_env(lambda: grid(config.size), n_envs=config.environments, seed=WATCHING)
