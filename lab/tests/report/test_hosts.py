@@ -63,6 +63,9 @@ def test_the_whole_study(full: Path) -> None:
     assert none[4:6] == ["5", "2 of 5"]
     assert len(rows_of(page, "alphas of hosts")) == 18
     assert len(rows_of(page, "normalisation of hosts")) == 12
+    ready = {row[0]: row[2] for row in rows_of(page, "ready bonuses of hosts")}
+    assert len(ready) == 11
+    assert set(ready.values()) == {"3"}
     assert sum(row[4] == "yes" for row in rows_of(page, "alphas of hosts")) == 6
     assert "undecided" not in {row[0] for row in rows_of(page, "verdicts of hosts")}
     assert "../figures/hosts.svg" in page

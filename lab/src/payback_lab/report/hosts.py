@@ -18,7 +18,8 @@ from payback_lab.experiments.hosts.experiment import (
     alphas,
     choices,
 )
-from payback_lab.experiments.hosts.setting import COUNTS, Setting
+from payback_lab.experiments.hosts.setting import BONUSES as READY
+from payback_lab.experiments.hosts.setting import COUNTS, EPISODIC, Setting
 from payback_lab.experiments.hosts.verdicts import HostRuns, final_lengths, first_goals, is_solved, of_hosts, solved
 from payback_lab.experiments.studies.study import committed
 from payback_lab.report.charts.arena import name_of
@@ -129,6 +130,28 @@ def _cell(own: Sequence[Figures]) -> tuple[str, ...]:
     )
 
 
+READY_NAMES = {COUNTS: "EpisodicCount", "rnd-views": "episodic(RND())", "noveld": "NovelD", "simhash": "SimHash"}
+UPPER = ("ride", "e3b", "rnd", "icm")
+
+
+def ready_name(bonus: str) -> str:
+    """Name a ready bonus as the library does.
+
+    >>> ready_name("e3b"), ready_name("recency")
+    ('E3B', 'Recency')
+    """
+    return READY_NAMES.get(bonus) or (bonus.upper() if bonus in UPPER else bonus.capitalize())
+
+
+def ready_table(runs: HostRuns) -> str:
+    """Write what GRM reached with every ready bonus at its default α."""
+    lines = []
+    for bonus in READY:
+        kind = "this episode" if bonus in EPISODIC else "all of training"
+        lines.append((f"`{ready_name(bonus)}`", kind, *_cell(runs.ready(bonus))))
+    return rows(("bonus", "novel within", *COLUMNS), lines)
+
+
 def alphas_table(runs: HostRuns) -> str:
     """Write what the raw bonus was tuned over: the share solved over training, and which α was taken."""
     lines = []
@@ -207,6 +230,7 @@ MARKS = {
     "table of hosts": cells_table,
     "alphas of hosts": alphas_table,
     "normalisation of hosts": normalisation_table,
+    "ready bonuses of hosts": ready_table,
     "verdicts of hosts": verdicts,
     "notes of hosts": notes,
 }

@@ -16,6 +16,7 @@ from payback_lab.experiments.arena.finished import Finished
 from payback_lab.experiments.curiosity.experiment import SB3PPO, needing_sb3
 from payback_lab.experiments.doorkey.sized import ONE_SEED_FIRST
 from payback_lab.experiments.hosts.setting import (
+    BONUSES,
     COUNTS,
     GAMMA,
     MOUNTAIN_CAR,
@@ -40,7 +41,7 @@ TUNING_SEED = 10
 SEEDS, FEW = 5, 3
 """Seeds of every cell; of those that ask what the normalisation of advantages does."""
 NORMALISED = "DoorKey-8x8"
-"""The task on which that is asked, with `EpisodicCount()`."""
+"""The task on which that is asked, with `EpisodicCount()`; also that of every ready bonus."""
 FORMS: Mapping[str, str] = {
     ADV: "grm-adv-30-0.95-lone",
     f"{ADV}-back": "grm-adv-30-0.95-lone-back",
@@ -155,10 +156,18 @@ def normalisation_cells(chosen: Choices) -> list[Cell]:
     return [replace(cell, seeds=FEW) for cell in cells]
 
 
+def ready_cells(chosen: Choices) -> list[Cell]:
+    """Return GRM with every ready bonus of the library at its default α."""
+    if chosen.grm is None:
+        return []
+    return [replace(cell_of(NORMALISED, chosen.grm, bonus), seeds=FEW) for bonus in BONUSES]
+
+
 def cells_of(chosen: Choices) -> tuple[Cell, ...]:
     """Return all cells that are decided; one that is in two parts has the seeds of the larger."""
     found: dict[tuple[str, str, int], Cell] = {}
-    for cell in (*tuning_cells(chosen.bonuses), *study_cells(chosen), *normalisation_cells(chosen)):
+    parts = (tuning_cells(chosen.bonuses), study_cells(chosen), ready_cells(chosen), normalisation_cells(chosen))
+    for cell in (cell for part in parts for cell in part):
         key = (cell.setting, cell.method, cell.first_seed)
         found[key] = max(cell, found.get(key, cell), key=lambda one: one.seeds)
     return tuple(found.values())

@@ -16,7 +16,10 @@ from payback_lab.user_error import UserError
 
 MOUNTAIN_CAR = "MountainCar"
 COUNTS = "episodic-count"
-BONUSES = (COUNTS, "rnd-views", "e3b", "noveld", "icm", "rnd")
+EPISODIC = (COUNTS, "rnd-views", "ride", "noveld", "e3b")
+"""Bonuses that pay less for what this episode has seen."""
+LIFETIME = ("count", "simhash", "recency", "rnd", "icm", "disagreement")
+BONUSES = (*EPISODIC, *LIFETIME)
 """The library's bonuses, as `training.bonus_of` makes them; the learned ones have the names of the study `learned`."""
 GAMMA = 0.99
 RAW_ADVANTAGE, RAW_ADVANTAGE_BACK = "raw-adv-0.95", "raw-adv-0.95-back"

@@ -16,8 +16,8 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
 import payback
 from payback.advantage import AdvantageEstimator
-from payback.bonuses import EpisodicCount, episodic
-from payback.bonuses.torch import E3B, ICM, RND, NovelD
+from payback.bonuses import Count, EpisodicCount, Recency, SimHash, episodic
+from payback.bonuses.torch import E3B, ICM, RIDE, RND, Disagreement, NovelD
 from payback.integrations.sb3 import CheckShaping, CollectBonus, ShapeVectorReward
 from payback_lab.environments.minigrid.sb3_form import make_sb3_vec
 from payback_lab.experiments.arena.figures import mean_share
@@ -135,10 +135,15 @@ def bonus_of(config: HostsConfig, seed: int) -> Any:
     makers: dict[str, Callable[[], Any]] = {
         "episodic-count": lambda: EpisodicCount(alpha, key=key),
         "rnd-views": lambda: episodic(RND(alpha, seed=seed), key=key),
-        "e3b": lambda: E3B(alpha=alpha, seed=seed),
+        "ride": lambda: RIDE(alpha=alpha, key=key, seed=seed),
         "noveld": lambda: NovelD(alpha, key=key, seed=seed),
-        "icm": lambda: ICM(alpha=alpha, seed=seed),
+        "e3b": lambda: E3B(alpha=alpha, seed=seed),
+        "count": lambda: Count(alpha, key=key),
+        "simhash": lambda: SimHash(alpha, seed=seed),
+        "recency": lambda: Recency(alpha, key=key),
         "rnd": lambda: RND(alpha, seed=seed),
+        "icm": lambda: ICM(alpha=alpha, seed=seed),
+        "disagreement": lambda: Disagreement(alpha=alpha, seed=seed),
     }
     return makers[config.bonus]()
 

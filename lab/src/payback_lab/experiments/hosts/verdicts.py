@@ -7,7 +7,7 @@ import numpy as np
 from payback_lab.experiments.arena.finished import Figures, Finished, seeds_of
 from payback_lab.experiments.arena.measures import solved_steps
 from payback_lab.experiments.hosts.experiment import FEW, NORMALISED, SEEDS, TASKS, Choices, alphas, middle
-from payback_lab.experiments.hosts.setting import COUNTS, Setting
+from payback_lab.experiments.hosts.setting import COUNTS, EPISODIC, LIFETIME, Setting
 from payback_lab.experiments.studies.verdicts import Judged, decided
 from payback_lab.over_tasks import probability_of_improvement
 from payback_lab.statistics import Estimate
@@ -56,6 +56,11 @@ class HostRuns:
         """Return the three seeds that ask what the normalisation of advantages does."""
         return self._seeds(Setting(NORMALISED, alpha, COUNTS, normalised), method, FEW) if method else []
 
+    def ready(self, bonus: str) -> list[Figures]:
+        """Return the first three seeds of GRM with a ready bonus at its default α."""
+        method = self.chosen.grm
+        return self._seeds(Setting(NORMALISED, middle(NORMALISED), bonus), method, FEW) if method else []
+
     def _seeds(self, setting: Setting, method: str, seeds: int) -> list[Figures]:
         return [run for run in seeds_of(self.finished, setting.name, method) if run_seed(run) < seeds]
 
@@ -92,7 +97,7 @@ def final_lengths(runs: Sequence[Figures]) -> np.ndarray:
 
 def of_hosts(runs: HostRuns) -> list[Judged]:
     """Judge the predictions of "In Stable-Baselines3"."""
-    return [*_of_normalisation(runs), *_of_reliability(runs), *_of_form(runs), *_of_none(runs)]
+    return [*_of_normalisation(runs), *_of_reliability(runs), *_of_form(runs), *_of_none(runs), _of_ready(runs)]
 
 
 def alpha_matters(runs: HostRuns, *, normalised: bool) -> Estimate | None:
@@ -190,3 +195,15 @@ def _of_none(runs: HostRuns) -> list[Judged]:
             "; ".join(f"{task} {solved(own[task])} of {len(own[task])}" for task in others),
         ),
     ]
+
+
+def _of_ready(runs: HostRuns) -> Judged:
+    share = {}
+    for kind in (EPISODIC, LIFETIME):
+        own = [runs.ready(bonus) for bonus in kind]
+        share[kind] = sum(map(solved, own)) / (FEW * len(kind)) if all(len(r) == FEW for r in own) else None
+    episodic, lifetime = share[EPISODIC], share[LIFETIME]
+    text = "At the default α a larger share of seeds solves DoorKey-8x8 with episodic bonuses than with lifetime ones."
+    if episodic is None or lifetime is None:
+        return decided(text, False)
+    return decided(text, True, episodic > lifetime, f"{episodic:.0%} against {lifetime:.0%}")
