@@ -120,8 +120,10 @@ def test_depth_waits_for_the_safe_range_and_takes_the_better_delay(tmp_path):
         "DoorKey-16x16_a0.005_g0.99_views",
     }
     assert {c.method for c in study.cells if c.method.startswith("grm-1") or c.method == "grm-30"} == {"grm-10"}
-    lengths = {c.setting: c.steps for c in study.cells if "_n" in c.setting}
-    assert all(steps % (16 * 512) == 0 for setting, steps in lengths.items() if "_n512" in setting)
+    runs = study.plan(Asked())
+    assert len(runs) == 3 * len(study.cells)
+    assert {run.config.steps for run in runs} == {64, 128, 256, 512}
+    assert all(run.config.total_steps % run.config.samples == 0 for run in runs)
 
 
 def test_learned_tunes_first_and_runs_what_is_decided(tmp_path):

@@ -15,18 +15,15 @@ from payback_lab.report.charts.style import as_svg
 from payback_lab.report.studies_tables import (
     BONUSES,
     ablations_table,
-    depth_answer,
     depth_grid,
     depth_methods,
     depth_summary,
     depth_table,
     judged,
     learned_alphas,
-    learned_answer,
     learned_runs,
     learned_table,
     rollouts_table,
-    safe_answer,
     safe_summary,
     safe_table,
 )
@@ -45,9 +42,9 @@ def figures(summaries: Path) -> dict[str, str]:
 
 
 def figure_part(name: str, summaries: Path) -> str:
-    """Give the answer so far, say how many of a study's runs are in, and show its figure if there is one."""
+    """Say how many of a study's runs are in, and show its figure if there is one."""
     results = Results(name, summaries)
-    parts = [f"{ANSWERS[name](results)} {results.so_far()}".strip()]
+    parts = [results.so_far()]
     if results.made and DRAWN[name](results) is not None:
         parts.append(f"![{ALT[name]}](../figures/{name}.svg)")
     return "\n\n".join(parts)
@@ -98,12 +95,6 @@ def draw_safe_range(results: Results) -> dict[str, Any] | None:
     return charts.safe_figure(found, results.made, results.planned) if found else None
 
 
-ANSWERS: dict[str, Callable[[Results], str]] = {
-    "safe-range": safe_answer,
-    "depth": depth_answer,
-    "learned": learned_answer,
-}
-"""What a study says so far, in the first sentence of its page."""
 DRAWN: dict[str, Callable[[Results], dict[str, Any] | None]] = {
     "safe-range": draw_safe_range,
     "depth": draw_depth,

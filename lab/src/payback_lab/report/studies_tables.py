@@ -1,6 +1,6 @@
 """The tables of the studies' pages."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from payback_lab.claims.claim import Verdict
 from payback_lab.experiments.arena.finished import SEEDS, Figures, Finished, seeds_of
@@ -44,32 +44,7 @@ def share_said(runs: Sequence[Figures]) -> str:
     return mean_estimate(own).format(".0f", " %") if len(own) >= SEEDS else f"{own.mean():.0f} %"
 
 
-def extremes(counts: Mapping[str, int], of: int, most: str, least: str) -> str:
-    """Name what has the largest and the smallest count.
-
-    >>> extremes({"GRM": 2, "raw bonus": 0, "GRM-adv, taken back": 2}, 2, "Safe at most coefficients", "at fewest")
-    '**Safe at most coefficients: GRM and GRM-adv taken back (2 of 2); at fewest: raw bonus (0 of 2).**'
-    """
-    high, low = max(counts.values()), min(counts.values())
-    text = f"{most}: {_with_count(counts, high, of)}"
-    return f"**{text}; {least}: {_with_count(counts, low, of)}.**" if low < high else f"**{text}.**"
-
-
-def _with_count(counts: Mapping[str, int], count: int, of: int) -> str:
-    *others, last = [name.replace(", ", " ") for name, own in counts.items() if own == count]
-    return f"{', '.join(others)}{' and ' if others else ''}{last} ({count} of {of})"
-
-
 # The safe range
-
-
-def safe_answer(results: Results) -> str:
-    """Say which methods are safe at most coefficients; nothing before there are runs."""
-    counts = {label_of(row.method): len(row.safe) for row in results.ranges}
-    if not counts:
-        return ""
-    tried = len({alpha for row in results.ranges for alpha in row.scores})
-    return extremes(counts, tried, "Safe at most coefficients", "at fewest")
 
 
 def safe_summary(results: Results) -> str:
@@ -131,17 +106,6 @@ def ablations_table(results: Results) -> str:
 
 
 # Depth
-
-
-def depth_answer(results: Results) -> str:
-    """Say which methods solve most tasks; nothing before there are runs."""
-    cells = depth_grid(results)
-    methods = [method for method in depth_methods(results.study) if any(cells[task, method] for task, _ in cells)]
-    if not methods:
-        return ""
-    own = {m: [one for (_, method), one in cells.items() if method == m and one] for m in methods}
-    counts = {label_of(method): sum(one.solved for one in ones) for method, ones in own.items()}
-    return extremes(counts, max(map(len, own.values())), "Most tasks solved", "fewest")
 
 
 def depth_methods(study: Study) -> tuple[str, ...]:
@@ -224,18 +188,6 @@ def _cell(runs: Sequence[Figures]) -> tuple[str, ...]:
 
 
 # Learned bonuses
-
-
-def learned_answer(results: Results) -> str:
-    """Say which bonuses solve most tasks with which method; nothing before there are runs."""
-    counts: dict[str, int] = {}
-    tasks = 0
-    for bonus, method in results.choices.alphas:
-        own = [one for task in learned.TASKS if (one := reached(learned_runs(results, task, bonus, method)))]
-        if own:
-            counts[f"{BONUSES[bonus]} with {label_of(method)}"] = sum(one.solved for one in own)
-            tasks = max(tasks, len(own))
-    return extremes(counts, tasks, "Most tasks solved", "fewest") if counts else ""
 
 
 def learned_runs(results: Results, task: str, bonus: str, method: str) -> list[Figures]:

@@ -36,15 +36,16 @@ class ArenaConfig(ArenaPPO):
 
 
 def config_of(setting: Setting, steps: int | None) -> ArenaConfig:
-    """Return the config of a setting; `steps` is another length of training.
+    """Return the config of a setting; without `steps`, training takes the task's own length, in whole updates.
 
     >>> config_of(Setting("Empty-5x5", 0.01, schedule=(0.1, 0.2)), steps=2048).fade_end
     0.2
     """
-    length = STEPS.get(setting.task) if steps is None else steps
-    changes: dict[str, Any] = {} if length is None else {"total_steps": length}
-    if setting.rollout is not None:
-        changes["steps"] = setting.rollout
+    rollout = setting.rollout or ArenaConfig.steps
+    if steps is None:
+        update = ArenaConfig.environments * rollout
+        steps = -(-STEPS.get(setting.task, ArenaConfig.total_steps) // update) * update
+    changes: dict[str, Any] = {"total_steps": steps, "steps": rollout}
     if setting.schedule is not None:
         start, end = setting.schedule
         changes |= {"fade_start": start, "fade_end": end, "adopes_start": start, "adopes_end": end}
