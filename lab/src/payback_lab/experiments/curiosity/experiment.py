@@ -102,8 +102,8 @@ NOTES = (
     "MiniGrid's authors (rollouts of 128, minibatches of 256, rate 0.001, entropy 0.01), and of the RL Zoo's entry for "
     "DoorKey that follows it (8 environments, 10 epochs). The Zoo's normalisation of rewards is left out, because it "
     "would break the repayment; that of observations, because the numbers are small. Nothing was tuned on outcomes.",
-    "Every bonus has the library's defaults. The committed runs have those of version 0.1.0, before all bonuses had one "
-    "size: α = 0.02 for EpisodicCount, as today, 0.05 for RND, ICM, NovelD and Disagreement, 0.1 for Count, SimHash and "
+    "Every bonus has the library's defaults. The committed runs have those of version 0.1.0, before bonuses had one "
+    "size: α = 0.02 for EpisodicCount, as today, 0.05 for RND, ICM, NovelD, Disagreement, 0.1 for Count, SimHash and "
     "RIDE, 1 for E3B, 0.001 for Recency. Runs made now have today's defaults. Counts take the agent's view as the "
     "place. No bonus is one of zeros, run once, with RND. A truncated episode counts as ended under every scheme.",
     "A seed solves the task if there is a step from which on, to the end of training, at least 90 of the last 100 "
