@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from payback.bonuses.torch.encoders import ActionEncoder, ObservationEncoder
+
 from .cases import NETWORKS, STILL
 from .streams import play, transitions
 
@@ -174,7 +176,6 @@ def test_several_binary_actions_are_flat_numbers():
     import gymnasium as gym
 
     from payback.bonuses.torch import E3B, ICM, RIDE, Disagreement
-    from payback.bonuses.torch.encoders import ActionEncoder
 
     action, obs = np.array([[0, 1, 1]] * 4, dtype=np.int8), np.eye(4, dtype=np.float32)
     read = ActionEncoder("E3B", gym.spaces.MultiBinary(3))
@@ -194,6 +195,14 @@ def test_booleans_are_read_as_zeros_and_ones(name):
     np.testing.assert_allclose(play(NETWORKS[name](), {**ROLLOUT, **flags}), expected, rtol=1e-6)
     for obs in (np.eye(4, dtype=bool).reshape(4, 2, 2), {"image": np.ones((4, 7, 7, 3), dtype=bool)}):
         assert NETWORKS[name]()(obs, np.zeros(4, dtype=int), obs, {}).shape == (4,)
+
+
+def test_images_have_their_channels_first_and_dicts_are_flat():
+    def shape_of(obs):
+        return tuple(ObservationEncoder("RND", None, None, torch.device("cpu"))(obs).shape)
+
+    assert shape_of(np.zeros((2, 7, 7, 3), np.uint8)) == (2, 3, 7, 7)
+    assert shape_of({"b": np.zeros((2, 3)), "a": np.zeros((2, 2, 2))}) == (2, 7)
 
 
 @pytest.mark.parametrize("name", NETWORKS)

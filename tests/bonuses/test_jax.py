@@ -315,6 +315,11 @@ def test_collisions_are_as_rare_as_documented(kind):
     assert collided == pytest.approx(k * k / 2 / SLOTS, rel=0.35)
 
 
+def test_minus_zero_is_zero_when_it_is_hashed():
+    rows = hash_rows(jnp.array([[0.0, 1.0], [1.0, 0.0], [-0.0, 1.0]]))
+    assert rows[0] == rows[2] != rows[1]
+
+
 @pytest.mark.slow
 def test_e3b_stays_right_over_a_long_episode():
     """C⁻¹ is updated in float32 at every step; rounding adds up."""

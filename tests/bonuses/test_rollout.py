@@ -90,6 +90,15 @@ def test_an_empty_rollout(name):
     assert FRESH[name]().of_rollout(obs, np.zeros((0, 3), int), obs, flags).shape == (0, 3)
 
 
+@pytest.mark.parametrize("name", ["Count", "EpisodicCount", "episodic RND"])
+def test_a_rollout_without_actions(name):
+    """As a step without actions: these bonuses do not read them."""
+    rollout = transitions(T=12, B=3)
+    obs, _, next_obs, dones = columns(rollout)
+    expected = FRESH[name]().of_rollout(*columns(rollout))
+    np.testing.assert_array_equal(FRESH[name]().of_rollout(obs, None, next_obs, dones), expected)
+
+
 def test_blocks_of_other_shapes_are_refused():
     bonus, obs = NETWORKS["RND"](), np.zeros((5, 3, 4), np.float32)
     with pytest.raises(ValueError, match=r"dones of shape \(T, B\)"):

@@ -5,14 +5,12 @@
 A bonus is a callable of the adapters' form, (obs, action, next_obs, info) → F of shape (B,), on batches of B
 environments. Rows that `info["valid"]` marks as invalid are paid 0 and change nothing. `reset(where)` clears what
 belongs to an episode; the adapters call it after an episode's end and at a reset in mid-episode. `of_rollout` pays a
-whole (T, B) rollout at once. `save(path)` and `load(path)` keep everything a bonus has learned, in an NPZ file without
-pickle.
+whole (T, B) rollout at once. `save(path)` and `load(path)` keep what a bonus has learned in an NPZ file.
 
 α means the same in all of them: a bonus is divided by the root mean square of its earlier values, so that it pays
 about α per step and never more than 10 α (`payback.bonuses.bonus.Scale`). `EpisodicCount` has that size by itself.
 """
 
-from payback.bonuses.counts import Count, Recency, SimHash
-from payback.bonuses.visits import EpisodicCount, episodic
+from payback.bonuses.counts import Count, EpisodicCount, Recency, SimHash, episodic
 
 __all__ = ["Count", "EpisodicCount", "Recency", "SimHash", "episodic"]

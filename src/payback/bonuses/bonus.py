@@ -6,13 +6,12 @@ import json
 import math
 import os
 import sys
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, TypedDict, cast
+from collections.abc import Mapping
+from typing import Any, TypedDict
 
 import numpy as np
 
-from payback.bonuses.observations import batch_size, map_parts, rollout_flags, valid_rows
-from payback.core.arrays import is_dict, is_list, is_tuple
+from payback.bonuses.observations import batch_size, rollout_flags, rows_at, valid_rows
 from payback.core.state import read_npz, write_npz
 from payback.core.validate import read_count
 
@@ -20,6 +19,8 @@ ALPHA = 0.02
 """The default coefficient of every bonus."""
 LIMIT = 10.0
 """A normalised bonus pays at most this, times α."""
+CLIP = 5.0
+"""Whitened observations stay within ± this (Burda et al. 2018)."""
 WARMUP = 256
 """Transitions during which a bonus of networks pays 0."""
 FORMAT = 3
@@ -42,8 +43,6 @@ class Scale:
     """
 
     def __init__(self, warmup: int = 0, limit: float = LIMIT, first: float = 1.0):
-        if not limit > 0:
-            raise ValueError(f"clip must be larger than 0, got {limit!r}; clip=math.inf limits nothing")
         self.warmup, self.limit, self.first = warmup, limit, first
         self.seen, self.measured, self.square = 0, 0, 0.0
 
@@ -60,15 +59,6 @@ class Scale:
             self.square += (float(F @ F) - len(F) * self.square) / self.measured
         self.seen += len(F)
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return what to save."""
-        return {"scale": np.array([self.seen, self.measured, self.square])}
-
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over what was saved."""
-        seen, measured, self.square = arrays["scale"].tolist()
-        self.seen, self.measured = int(seen), int(measured)
-
 
 class Options(TypedDict, total=False):
     """Options of every network bonus, in Torch and JAX."""
@@ -76,8 +66,7 @@ class Options(TypedDict, total=False):
     normalise: bool
     """Divide F by the root mean square of all earlier F (`Scale`). Default True."""
     warmup: int
-    """Pay 0 for this many transitions: half of them set the scale of the observations, the other half that of F.
-    Default 256."""
+    """Transitions that are paid 0: one half sets the scale of observations, the other that of F. Default 256."""
     clip: float
     """Upper limit of a normalised F, before α. Default 10."""
     whiten: bool
@@ -109,16 +98,16 @@ class Bonus:
     A subclass returns the novelty of a batch from `_novelty`. With `normalise=False` it is paid as it is, times α.
     """
 
-    name: str
     episodic: bool = False
     """Whether it remembers the current episodes: if not, hosts that step one environment at a time share it."""
 
-    def __init__(self, name: str, alpha: float, normalise: bool, scale: Scale):
+    def __init__(self, name: str, alpha: float, normalise: bool, scale: Scale, memory: Any = None):
         self.name, self.alpha, self.normalise, self._scale = name, float(alpha), normalise, scale
+        self._memory, self.episodic = memory, self.episodic or memory is not None
 
     def __call__(self, obs: Any, action: Any, next_obs: Any, info: Any) -> np.ndarray:
         """Return F (B,) of a batch of transitions."""
-        valid = valid_rows(info, batch_size(self.name, next_obs))
+        valid = self._valid(info, next_obs)
         return self._paid(self._novelty(obs, action, next_obs, valid), valid)
 
     def of_rollout(self, obs: Any, actions: Any, next_obs: Any, dones: Any, valid: Any = None) -> Any:
@@ -130,7 +119,7 @@ class Bonus:
         ends, counted = rollout_flags(self.name, dones, valid)
         F = np.zeros(ends.shape)
         for t in range(len(ends)):
-            s, a, then = (map_parts(lambda array, t=t: array[t], part) for part in (obs, actions, next_obs))
+            s, a, then = (rows_at(part, t) for part in (obs, actions, next_obs))
             F[t] = self(s, a, then, {} if counted is None else {"valid": counted[t]})
             if ends[t].any():
                 self.reset(ends[t])
@@ -141,25 +130,15 @@ class Bonus:
 
     def reset(self, where: Any) -> None:
         """Forget the current episodes of the environments in the (B,) mask."""
+        if self._memory is not None:
+            self._memory.reset(where)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything the bonus has learned to an NPZ file. The path is used as given, with no suffix added."""
-        layout = {"format": FORMAT, "kind": self.name, "sizes": self._sizes()}
-        write_npz(path, layout, {**self._scale.arrays(), **self._arrays()})
+        write_npz(path, {"format": FORMAT, "kind": self.name, "sizes": self._sizes()}, self._arrays())
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Continue exactly where the saved bonus was; its sizes must be the same."""
-        arrays = self._read_file(path)
-        self._restore(arrays, str(path))
-        self._scale.restore(arrays)
-
-    def _paid(self, novelty: np.ndarray, valid: np.ndarray | None) -> np.ndarray:
-        """Return F of a batch, 0 in invalid rows, and take its novelty into account."""
-        F = self.alpha * (self._scale(novelty) if self.normalise else novelty)
-        self._scale.add(novelty if valid is None else novelty[valid])
-        return F if valid is None else np.where(valid, F, 0.0)
-
-    def _read_file(self, path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
         not_ours = f"{path} is not a bonus that save wrote, or is damaged"
         (number, found, saved), arrays = read_npz(path, ("format", "kind", "sizes"), not_ours)
         if number != FORMAT:
@@ -172,7 +151,16 @@ class Bonus:
                     f"{path} holds a {found} with {name} = {saved.get(name)}, this one has {name} = {size}; "
                     "create it with the saved sizes"
                 )
-        return arrays
+        self._restore(arrays, str(path))
+
+    def _valid(self, info: Any, next_obs: Any) -> np.ndarray | None:
+        return valid_rows(info, batch_size(self.name, next_obs))
+
+    def _paid(self, novelty: np.ndarray, valid: np.ndarray | None) -> np.ndarray:
+        """Return F of a batch, 0 in invalid rows, and take its novelty into account."""
+        F = self.alpha * (self._scale(novelty) if self.normalise else novelty)
+        self._scale.add(novelty if valid is None else novelty[valid])
+        return F if valid is None else np.where(valid, F, 0.0)
 
     def _novelty(self, obs: Any, action: Any, next_obs: Any, valid: np.ndarray | None) -> np.ndarray:
         """Return the novelty of each row, float64 (B,), by earlier rows, then remember the valid ones."""
@@ -184,10 +172,15 @@ class Bonus:
 
     def _arrays(self) -> dict[str, np.ndarray]:
         """Return what to save."""
-        return {}
+        scale = {"scale": np.array([self._scale.seen, self._scale.measured, self._scale.square])}
+        return scale if self._memory is None else scale | self._memory._arrays()
 
     def _restore(self, arrays: dict[str, np.ndarray], path: str) -> None:
         """Take over what was saved."""
+        seen, measured, self._scale.square = arrays["scale"].tolist()
+        self._scale.seen, self._scale.measured = int(seen), int(measured)
+        if self._memory is not None:
+            self._memory._restore(arrays)
 
 
 def as_tensor_like(obs: Any, F: np.ndarray) -> Any:
@@ -196,35 +189,3 @@ def as_tensor_like(obs: Any, F: np.ndarray) -> Any:
     if torch is None or not isinstance(obs, torch.Tensor):
         return F
     return torch.as_tensor(F, dtype=torch.float32, device=obs.device)
-
-
-def keys_as_array(name: str, keys: Iterable[Hashable]) -> np.ndarray:
-    """Return the keys of counted rows as bytes of JSON."""
-    text = json.dumps([_as_json(name, key) for key in keys])
-    return np.frombuffer(text.encode(), dtype=np.uint8)
-
-
-def array_as_keys(array: np.ndarray) -> list[Hashable]:
-    """Return the keys that `keys_as_array` was given."""
-    return [_from_json(key) for key in json.loads(array.tobytes().decode())]
-
-
-def _as_json(name: str, key: Any) -> Any:
-    if isinstance(key, np.generic):
-        key = cast(Any, key).item()
-    if key is None or type(key) in (bool, int, float, str):
-        return key
-    if isinstance(key, bytes):
-        return {"bytes": key.hex()}
-    if is_tuple(key):
-        return [_as_json(name, item) for item in key]
-    raise TypeError(
-        f"{name} cannot save the key {key!r}, a {type(key).__name__}; "
-        "let the key function return numbers, strings, bytes or tuples of these"
-    )
-
-
-def _from_json(key: Any) -> Hashable:
-    if is_dict(key):
-        return bytes.fromhex(key["bytes"])
-    return tuple(_from_json(item) for item in key) if is_list(key) else key

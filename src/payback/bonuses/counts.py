@@ -1,16 +1,115 @@
-"""Bonuses that count over all of training: observations, their hashes, and the steps since an action was tried."""
+"""Bonuses that count: visits within an episode or over all of training, hashes, and steps since an action was tried."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
-from payback.bonuses.bonus import ALPHA, Bonus, Scale, array_as_keys, keys_as_array
-from payback.bonuses.observations import Key, flat_rows, refuse_other_actions, row_keys
+from payback.bonuses.bonus import ALPHA, Bonus, Scale, as_tensor_like
+from payback.bonuses.observations import Key, View, flat_rows, refuse_other_actions, rollout_flags, row_keys
+from payback.bonuses.visits import Visits, array_as_keys, keys_as_array
 from payback.core.validate import read_count
+
+
+class EpisodicCount(Bonus):
+    """Pay for arriving at an observation, less with each visit in this episode: the bonus of the paper's DoorKey.
+
+        F_t = α / n(s_{t+1}),  or  α / √n(s_{t+1}) with root=True                          (tabular_im)
+
+    n counts the visits in this episode, the present one included; the start counts once, without pay. `key` takes one
+    environment's observation and returns what is counted, for instance `key=lambda obs: tuple(obs["position"])`;
+    without it the whole observation is, to the bit. F starts at α in every episode and needs no normalisation.
+
+    >>> bonus = EpisodicCount(alpha=1.0)
+    >>> [float(bonus(np.array([0]), np.array([0]), np.array([cell]), {})[0]) for cell in (1, 1, 0)]
+    [1.0, 0.5, 0.5]
+    >>> bonus.reset(np.array([True]))
+    >>> bonus(np.array([0]), np.array([0]), np.array([1]), {})
+    array([1.])
+    """
+
+    def __init__(self, alpha: float = ALPHA, *, root: bool = False, key: Key | None = None, normalise: bool = False):
+        super().__init__("EpisodicCount", alpha, normalise, Scale(), Visits("EpisodicCount", key))
+        self.root = root
+
+    def _novelty(self, obs: Any, action: Any, next_obs: Any, valid: np.ndarray | None) -> np.ndarray:
+        return 1 / _divisor(self._memory.arrive(obs, next_obs, valid), self.root)
+
+
+class episodic(Bonus):  # noqa: N801  used as a function, like `functools.partial`
+    """Divide any bonus by the visits of the observation in this episode.
+
+        F_t / n(s_{t+1}),  or  F_t / √n(s_{t+1}) with root=True
+
+    Wrap bonuses that hardly change within an episode, such as `RND`: they pay every visit alike, so what GRM repays
+    nearly cancels what it pays. Visits are counted as in `EpisodicCount`. `bonus` may be a callable of your own.
+
+    >>> from payback.bonuses import Count
+    >>> bonus, here = episodic(Count(alpha=1.0, root=False, normalise=False)), np.array([0])
+    >>> [float(bonus(here, None, here + 1, {})[0]) for _ in range(2)]
+    [1.0, 0.25]
+    """
+
+    def __init__(self, bonus: Callable[..., Any], *, root: bool = False, key: Key | None = None):
+        if not callable(bonus):
+            raise TypeError(f"episodic needs a bonus, (obs, action, next_obs, info) → F, got a {type(bonus).__name__}")
+        name = f"episodic {getattr(bonus, 'name', getattr(bonus, '__name__', type(bonus).__name__))}"
+        super().__init__(name, 1.0, False, Scale(), Visits(name, key))
+        self.bonus: Any = bonus
+        self.root = root
+
+    def __call__(self, obs: Any, action: Any, next_obs: Any, info: Any) -> Any:
+        """Return F (B,) of a batch of transitions."""
+        F = self.bonus(obs, action, next_obs, info)
+        n = self._memory.arrive(obs, next_obs, self._valid(info, next_obs))
+        return F / _divisor(n, self.root)
+
+    def of_rollout(self, obs: Any, actions: Any, next_obs: Any, dones: Any, valid: Any = None) -> Any:
+        """Return F (T, B) of a finished rollout; visits are counted on the host, F stays on its device."""
+        if not hasattr(self.bonus, "of_rollout"):
+            return super().of_rollout(obs, actions, next_obs, dones, valid)
+        ends, counted = rollout_flags(self.name, dones, valid)
+        F = self.bonus.of_rollout(obs, actions, next_obs, dones, valid)
+        return F / as_tensor_like(F, _divisor(self._memory.of_rollout(obs, next_obs, ends, counted), self.root))
+
+    def bind(self, observation_space: Any, action_space: Any) -> None:
+        """Pass the spaces on."""
+        if hasattr(self.bonus, "bind"):
+            self.bonus.bind(observation_space, action_space)
+
+    def reset(self, where: Any) -> None:
+        """Forget the current episodes of the environments in the (B,) mask."""
+        super().reset(where)
+        if hasattr(self.bonus, "reset"):
+            self.bonus.reset(where)
+
+    def learn(self, batch: tuple[Any, Any, Any]) -> float:
+        """Take one gradient step on rows of the caller's choice, and return the loss."""
+        return self.bonus.learn(batch)
+
+    def fork(self) -> episodic:
+        """Return this bonus with other visits, for a host that steps one environment at a time: networks are shared."""
+        other = deepcopy(self, {} if getattr(self.bonus, "episodic", True) else {id(self.bonus): self.bonus})
+        other.reset(np.ones(1, dtype=bool))
+        return other
+
+    def _sizes(self) -> Any:
+        if not isinstance(self.bonus, Bonus):
+            raise TypeError(f"{self.name} cannot be saved or loaded, because its bonus is a function of your own")
+        return self.bonus._sizes()
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        inner = {f"bonus.{name}": array for name, array in self.bonus._arrays().items()}
+        return {**super()._arrays(), **inner}
+
+    def _restore(self, arrays: dict[str, np.ndarray], path: str) -> None:
+        inner = {name.removeprefix("bonus."): value for name, value in arrays.items() if name.startswith("bonus.")}
+        self.bonus._restore(inner, path)
+        super()._restore(arrays, path)
 
 
 class Count(Bonus):
@@ -19,11 +118,9 @@ class Count(Bonus):
         F_t = α / √n(s_{t+1}),  or  α / n(s_{t+1}) with root=False
 
     n includes the present visit and is shared by all environments; all rows of a batch are counted before one is paid.
-    F is divided by the root mean square of all earlier F (`normalise`). `key` takes one environment's observation and
-    returns what is counted; without it the whole observation is, to the bit, so pass one for continuous observations
-    (or use `SimHash`). Strehl and Littman count pairs (s, a); this counts s′, as deep variants do.
+    F is divided by the root mean square of all earlier F (`normalise`). `key` is that of `EpisodicCount`: pass one for
+    continuous observations, or use `SimHash`. Strehl and Littman count pairs (s, a); this counts s′, as deep variants.
 
-    >>> import numpy as np
     >>> bonus = Count(alpha=1.0, root=False, normalise=False)
     >>> bonus(np.array([0, 0]), np.array([0, 1]), np.array([3, 4]), {})
     array([1., 1.])
@@ -47,10 +144,11 @@ class Count(Bonus):
 
     def _arrays(self) -> dict[str, np.ndarray]:
         counts = np.array(list(self._seen.values()), dtype=np.int64)
-        return {"keys": keys_as_array(self.name, self._seen), "counts": counts}
+        return {**super()._arrays(), "keys": keys_as_array(self.name, self._seen), "counts": counts}
 
     def _restore(self, arrays: dict[str, np.ndarray], path: str) -> None:
         self._seen = Counter(dict(zip(array_as_keys(arrays["keys"]), arrays["counts"].tolist(), strict=True)))
+        super()._restore(arrays, path)
 
 
 class SimHash(Count):
@@ -60,10 +158,8 @@ class SimHash(Count):
 
     More `bits` k distinguish more observations. `view` is g, from a batch of observations to (B, …) numbers; without
     it the observation itself is projected, the arrays of a Dict flattened and concatenated. Centre observations that
-    are all positive (pixels) with `view=lambda obs: obs - c`, because their projections otherwise differ little in
-    sign. Counts and normalises as `Count` does.
+    are all positive, such as pixels, with `view=lambda obs: obs - c`: their projections differ little in sign.
 
-    >>> import numpy as np
     >>> bonus = SimHash(alpha=1.0, bits=8, normalise=False)
     >>> here, far = np.array([[1.0, 0.0]]), np.array([[-1.0, 0.3]])
     >>> [round(float(bonus(here, np.array([0]), seen, {})[0]), 2) for seen in (here, 1.001 * here, far)]
@@ -71,13 +167,7 @@ class SimHash(Count):
     """
 
     def __init__(
-        self,
-        alpha: float = ALPHA,
-        *,
-        bits: int = 64,
-        view: Callable[[Any], Any] | None = None,
-        normalise: bool = True,
-        seed: int = 0,
+        self, alpha: float = ALPHA, *, bits: int = 64, view: View | None = None, normalise: bool = True, seed: int = 0
     ):
         super().__init__(alpha, normalise=normalise)
         self.bits, self._view, self._seed = read_count("bits", bits, 1), view, seed
@@ -119,7 +209,6 @@ class Recency(Bonus):
     step 0. All environments share the memory, which outlives episodes. `key` and `normalise` are those of `Count`.
     Sutton adds the bonus to planned steps; this adds it to real ones.
 
-    >>> import numpy as np
     >>> bonus, state = Recency(alpha=1.0, normalise=False), np.array([0])
     >>> [float(bonus(state, np.array([a]), state, {})[0]) for a in (0, 0, 1, 1, 0)][2:]
     [1.7320508075688772, 1.0, 1.7320508075688772]
@@ -145,8 +234,14 @@ class Recency(Bonus):
 
     def _arrays(self) -> dict[str, np.ndarray]:
         tried = np.array(list(self._tried.values()), dtype=np.int64)
-        return {"keys": keys_as_array("Recency", self._tried), "tried": tried, "now": np.array(self._now)}
+        keys = keys_as_array("Recency", self._tried)
+        return {**super()._arrays(), "keys": keys, "tried": tried, "now": np.array(self._now)}
 
     def _restore(self, arrays: dict[str, np.ndarray], path: str) -> None:
         self._tried = dict(zip(array_as_keys(arrays["keys"]), arrays["tried"].tolist(), strict=True))
         self._now = int(arrays["now"])
+        super()._restore(arrays, path)
+
+
+def _divisor(n: np.ndarray, root: bool) -> np.ndarray:
+    return np.sqrt(n) if root else n.astype(np.float64)

@@ -14,6 +14,8 @@ from payback.core.arrays import is_tuple
 
 Key = Callable[[Any], Hashable]
 """From one environment's observation to the key under which its visits are counted."""
+View = Callable[[Any], Any]
+"""From a batch of observations to the array that a bonus sees, for instance `lambda obs: obs["image"]`."""
 LONG = 64
 """Observations of more bytes than this are counted by a digest of 16 bytes, so that images need no more memory."""
 
@@ -75,7 +77,7 @@ def row_keys(name: str, obs: Any, key: Key | None) -> list[Hashable]:
     if key is not None:
         # Tensors are hashed by identity: as arrays, the same key can occur twice.
         obs = map_parts(lambda array: as_array(array) if hasattr(array, "detach") else array, obs)
-        return [_hashable(name, key(map_parts(lambda array, k=k: array[k], obs)), k) for k in range(B)]
+        return [_hashable(name, key(rows_at(obs, k)), k) for k in range(B)]
     columns = [_bytes_of_rows(array) for _, array in found]
     return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
@@ -91,8 +93,15 @@ def _bytes_of_rows(array: np.ndarray) -> list[Hashable]:
     return [hashlib.blake2b(row, digest_size=16).digest() for row in rows]
 
 
+def rows_at(obs: Any, index: Any) -> Any:
+    """Return the rows at an index: a step of a rollout, an environment of a batch, or a slice of either."""
+    return map_parts(lambda array: array[index], obs)
+
+
 def map_parts(function: Callable[[Any], Any], obs: Any) -> Any:
-    """Apply a function to each array of a Dict or Tuple of them, or to the one array."""
+    """Apply a function to each array of a Dict or Tuple of them, or to the one array; None stays None."""
+    if obs is None:
+        return None
     if _is_mapping(obs):
         return {part: map_parts(function, obs[part]) for part in obs.keys()}  # noqa: SIM118  a TensorDict yields its rows
     if _is_tuple_of_parts(obs):

@@ -5,9 +5,8 @@
     state, F = bonus.update(state, obs, action, next_obs, done)
 
 `obs` holds one row per environment, flattened for networks; `done` (B,) marks the ends of these transitions' episodes,
-where episode-bound memory is cleared; `valid` (B,), if given, is False on invalid rows. Training happens
-inside `update`, as in `payback.bonuses.torch`. A state is a tuple of arrays: keep it in the carry of your scan, and
-save it with it.
+where episode-bound memory is cleared; `valid` (B,), if given, is False on invalid rows. `update` trains, as the bonuses
+of `payback.bonuses.torch` do. A state is a tuple of arrays: keep it in the carry of your scan, and save it with it.
 """
 
 try:

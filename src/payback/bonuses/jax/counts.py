@@ -49,8 +49,7 @@ class PureBonus(NamedTuple):
         self, state: State, obs: Any, actions: Any, next_obs: Any, dones: Any, valid: Any = None
     ) -> tuple[State, jax.Array]:
         """Return (state, F) of a finished rollout of (T, B) blocks: `update` in one scan."""
-        rows = (obs, actions, next_obs, dones, valid)
-        return jax.lax.scan(lambda state, row: self.update(state, *row), state, rows)
+        return jax.lax.scan(lambda at, row: self.update(at, *row), state, (obs, actions, next_obs, dones, valid))
 
 
 class Visited(NamedTuple):
@@ -60,37 +59,22 @@ class Visited(NamedTuple):
     end of an episode therefore moves `before` past the largest entry and leaves the table as it is.
     """
 
-    table: jax.Array
-    """(B, slots)."""
-    before: jax.Array
-    """(B,): at least the largest entry that earlier episodes wrote."""
-    steps: jax.Array
-    """(B,): the steps of this episode."""
-    start: jax.Array
-    """(B,): the slot in which this episode started."""
+    table: jax.Array  # (B, slots)
+    before: jax.Array  # (B,)
+    steps: jax.Array  # (B,), of this episode
+    start: jax.Array  # (B,), the slot in which this episode started
 
 
 class Visits(NamedTuple):
-    """A table of visits per environment and episode, shared by every episodic bonus.
-
-    n includes the present visit, and the start counts once. A step reads one slot and writes one.
-    """
+    """Count visits per environment and episode in a table: the present one included, and the start once."""
 
     slots: int
     slot: Callable[[jax.Array], jax.Array]
     """From observations (B, …) to slots (B,)."""
 
     @classmethod
-    def of_cells(cls, cells: int, cell: Cell) -> Visits:
-        """Return a table with one slot per cell."""
-        return cls(cells, lambda obs: _within(cell(obs), cells))
-
-    @classmethod
     def by_hash(cls, slots: int, key: Key | None = None) -> Visits:
-        """Return a table in which observations share a slot with probability 1/slots.
-
-        After k different observations in an episode, a new one counts as visited with probability k/slots at most.
-        """
+        """Return a table in which two observations share a slot with probability 1/slots."""
         read_count("slots", slots, 1)
         return cls(slots, lambda obs: (hash_rows(obs if key is None else key(obs)) % slots).astype(jnp.int32))
 
@@ -114,13 +98,9 @@ class Visits(NamedTuple):
         entry = jnp.where(counted, state.before + n, found)
         flat = flat.at[where].set(entry, mode="promise_in_bounds", unique_indices=True)
         ends, steps = done & counted, state.steps + counted
-        after = Visited(
-            flat.reshape(state.table.shape),
-            jnp.where(ends, state.before + steps, state.before),
-            jnp.where(ends, 0, steps),
-            start,
-        )
-        return after, jnp.where(counted, n + (here == start), 1)
+        table = flat.reshape(state.table.shape)
+        before = jnp.where(ends, state.before + steps, state.before)
+        return Visited(table, before, jnp.where(ends, 0, steps), start), jnp.where(counted, n + (here == start), 1)
 
 
 def hash_rows(obs: jax.Array) -> jax.Array:
@@ -128,10 +108,6 @@ def hash_rows(obs: jax.Array) -> jax.Array:
 
     Each number is mixed, multiplied by an odd number of its own and summed mod 2³²; the sum is mixed again. Mixing
     first matters for floats, whose low bits are mostly 0.
-
-    >>> rows = hash_rows(jnp.array([[0.0, 1.0], [1.0, 0.0], [-0.0, 1.0]]))
-    >>> bool(rows[0] == rows[2]), bool(rows[0] == rows[1])
-    (True, False)
     """
     rows = jnp.reshape(obs, (len(obs), -1))
     if jnp.issubdtype(rows.dtype, jnp.floating):
@@ -150,31 +126,24 @@ def _mix(words: jax.Array) -> jax.Array:
 
 
 def episodic_count(
-    cells: int | None = None,
-    alpha: float = ALPHA,
-    *,
-    root: bool = False,
-    cell: Cell = lambda obs: obs,
-    slots: int = SLOTS,
+    cells: int | None = None, alpha: float = ALPHA, *, root: bool = False, cell: Cell | None = None, slots: int = SLOTS
 ) -> PureBonus:
     """Pay for arriving in a cell, less with each visit in this episode.
 
         F_t = α / n(s_{t+1}),  or  α / √n(s_{t+1}) with root=True                          (tabular_im)
 
-    `payback.bonuses.EpisodicCount` with a table instead of a dictionary. A cell outside 0 … cells − 1 counts as the
-    nearest one, because nothing can be raised under `jit`. Without `cells`, observations of any shape (or what `cell`
-    returns for them) are hashed to `slots` slots: after k different ones in an episode, a new one counts as visited
-    with probability k/slots.
+    A cell outside 0 … cells − 1 counts as the nearest, because nothing can be raised under `jit`. Without `cells`,
+    observations of any shape (or what `cell` returns for them) are hashed to `slots` slots: after k different ones in
+    an episode, a new one counts as visited with probability k/slots.
 
     >>> bonus = episodic_count(cells=3, alpha=1.0)
     >>> here, no = jnp.array([0]), jnp.array([False])
     >>> state = bonus.init(jax.random.key(0), here)
     >>> state, first = bonus.update(state, here, None, here + 1, no)
-    >>> state, second = bonus.update(state, here + 1, None, here, no)
-    >>> first.tolist(), second.tolist()
+    >>> first.tolist(), bonus.update(state, here + 1, None, here, no)[1].tolist()
     ([1.0], [0.5])
     """
-    visits = Visits.by_hash(slots, cell) if cells is None else Visits.of_cells(cells, cell)
+    visits = Visits.by_hash(slots, cell) if cells is None else Visits(cells, lambda obs: _cells(obs, cell, cells))
 
     def pay(state: Any, *row: Any) -> tuple[Any, Any]:
         return state, alpha
@@ -211,9 +180,7 @@ def _divided(bonus: PureBonus, visits: Visits, root: bool) -> PureBonus:
     def init(key: jax.Array, obs: jax.Array) -> Episodic:
         return Episodic(bonus.init(key, obs), visits.init(obs))
 
-    def update(
-        state: Episodic, obs: jax.Array, action: Any, next_obs: jax.Array, done: jax.Array, valid: Any = None
-    ) -> tuple[Episodic, jax.Array]:
+    def update(state: Episodic, obs: Any, action: Any, next_obs: Any, done: Any, valid: Any = None) -> tuple[Any, Any]:
         inner, F = bonus.update(state.bonus, obs, action, next_obs, done, valid)
         visited, n = visits.arrive(state.visited, obs, next_obs, done, valid)
         return Episodic(inner, visited), _pay(F, n, root, valid)
@@ -229,10 +196,8 @@ def _divided(bonus: PureBonus, visits: Visits, root: bool) -> PureBonus:
 class Scale(NamedTuple):
     """What `payback.bonuses.bonus.Scale` has measured, as three numbers."""
 
-    seen: jax.Array
-    """Valid rows so far."""
-    square: jax.Array
-    """The mean of F² over the `measured` rows."""
+    seen: jax.Array  # valid rows
+    square: jax.Array  # the mean of F² over the `measured` rows
     measured: jax.Array
 
     @classmethod
@@ -263,13 +228,13 @@ class Counted(NamedTuple):
 
 
 def count(
-    cells: int, alpha: float = ALPHA, *, root: bool = True, cell: Cell = lambda obs: obs, normalise: bool = True
+    cells: int, alpha: float = ALPHA, *, root: bool = True, cell: Cell | None = None, normalise: bool = True
 ) -> PureBonus:
     """Pay for arriving in a cell, less with each visit in all episodes of all environments.
 
         F_t = α / √n(s_{t+1}),  or  α / n(s_{t+1}) with root=False
 
-    `payback.bonuses.Count` with a table instead of a dictionary. A cell outside 0 … cells − 1 counts as the nearest.
+    A cell outside 0 … cells − 1 counts as the nearest.
 
     >>> bonus = count(cells=2, alpha=1.0, root=False)
     >>> state = bonus.init(jax.random.key(0), jnp.array([0, 0]))
@@ -277,10 +242,8 @@ def count(
     [0.5, 0.5]
     """
 
-    def update(
-        state: Counted, obs: Any, action: Any, next_obs: jax.Array, done: jax.Array, valid: Any = None
-    ) -> tuple[Counted, jax.Array]:
-        here = _within(cell(next_obs), cells)
+    def update(state: Counted, obs: Any, action: Any, next_obs: Any, done: Any, valid: Any = None) -> tuple[Any, Any]:
+        here = _cells(next_obs, cell, cells)
         counts = jnp.ones(here.shape, jnp.int32) if valid is None else valid.astype(jnp.int32)
         table = state.table.at[here].add(counts)
         F = _pay(1.0, jnp.maximum(table[here], 1), root, valid)
@@ -290,8 +253,9 @@ def count(
     return PureBonus(lambda key, obs: Counted(jnp.zeros(cells, jnp.int32), Scale.init()), update)
 
 
-def _within(found: jax.Array, cells: int) -> jax.Array:
-    """Return the nearest existing cell: one outside the table would be counted nowhere and always pay α."""
+def _cells(obs: jax.Array, cell: Cell | None, cells: int) -> jax.Array:
+    """Return the nearest existing cells: one outside the table would be counted nowhere and always pay α."""
+    found = obs if cell is None else cell(obs)
     whole = found.astype(jnp.int32) if found.dtype == bool else found  # as an index, booleans would be a mask
     return jnp.clip(whole, 0, cells - 1).astype(jnp.int32)
 

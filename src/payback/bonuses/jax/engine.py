@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from payback.bonuses.bonus import LIMIT, WARMUP, read_options
+from payback.bonuses.bonus import CLIP, LIMIT, WARMUP, read_options
 from payback.bonuses.jax.counts import PureBonus, Scale
 from payback.core.validate import read_count
 
-CLIP = 5.0
-"""Whitened observations stay within ± this (Burda et al. 2018)."""
 Weights = Any
 Layers = list[tuple[jax.Array, jax.Array]]
 """Weights (inputs, outputs) and biases, layer by layer."""
@@ -49,12 +47,6 @@ class Adam(NamedTuple):
     second: Any
 
 
-def init_adam(weights: Any) -> Adam:
-    """Return moments of 0."""
-    zeros = jax.tree.map(jnp.zeros_like, weights)
-    return Adam(jnp.zeros((), jnp.int32), zeros, zeros)
-
-
 def adam(state: Adam, weights: Any, gradient: Any, rate: float) -> tuple[Adam, Any]:
     """Take one step, with Torch's defaults β = (0.9, 0.999), ε = 1e-8."""
     step = state.step + 1
@@ -66,10 +58,7 @@ def adam(state: Adam, weights: Any, gradient: Any, rate: float) -> tuple[Adam, A
 
 
 class Rows(NamedTuple):
-    """Transitions as the networks read them: s, a (one-hot or as it is) and s′; None for what a bonus does not read.
-
-    None and not an array without entries, because Orbax saves no such array.
-    """
+    """s, a (one-hot or as it is) and s′; None for what is not read, because Orbax saves no array without entries."""
 
     x: Any
     a: Any
@@ -97,19 +86,14 @@ class NetworkState(NamedTuple):
     optimiser: Adam
     mean: jax.Array
     var: jax.Array
-    scale: Scale
-    """The size of F; `mean` and `var` are the statistics of its `seen` rows."""
-    memory: Any
-    """What belongs to the current episodes."""
-    kept: Rows | None
-    """(learn_every, B, …): the rows to learn from; None where only the caller's `learn` does."""
-    calls: jax.Array
-    """Calls since it last learned."""
-    key: jax.Array
-    """Raw, because neither Orbax nor flax's `to_bytes` saves a typed key."""
+    scale: Scale  # the size of F; `mean` and `var` are the statistics of its `seen` rows
+    memory: Any  # of the current episodes
+    kept: Rows | None  # (learn_every, B, …), to learn from; None where only the caller's `learn` does
+    calls: jax.Array  # since it last learned
+    key: jax.Array  # raw, because neither Orbax nor flax's `to_bytes` saves a typed key
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PureNetworkBonus:
     """The networks, the formula and the loss of a bonus, with the options that all of them take."""
 
@@ -119,12 +103,13 @@ class PureNetworkBonus:
     """(fixed, trained, rows) → F before it is scaled, (B,), or what `memory.pay` takes."""
     losses: Callable[[Weights, Weights, Rows], jax.Array]
     """(fixed, trained, rows) → the loss of each row, (B,)."""
+    memory: Memory = NO_MEMORY
+    _: KW_ONLY
     actions: int | None = None
     """The number of discrete actions, or how many numbers an action has; None if the networks read no actions."""
     discrete: bool = True
-    memory: Memory = NO_MEMORY
     looks_back: bool = False
-    """Whether the networks read s as well as s′; otherwise s is not kept."""
+    """Whether the networks read s beside s′, as all that read actions do; otherwise s is not kept."""
     alpha: float
     rate: float
     normalise: bool = True
@@ -152,15 +137,16 @@ class PureNetworkBonus:
         fixed, trained = self.build(draw, size)
         action = jnp.zeros(B, jnp.int32) if self.discrete else jnp.zeros((B, self.actions or 0))
         row = self._read(rows, action, rows, jnp.zeros(B, bool))
+        zeros = jax.tree.map(jnp.zeros_like, trained)
         return NetworkState(
             fixed=fixed,
             trained=trained,
-            optimiser=init_adam(trained),
+            optimiser=Adam(jnp.zeros((), jnp.int32), zeros, zeros),
             mean=jnp.zeros(size),
             var=jnp.ones(size),
             scale=Scale.init(),
             memory=self.memory.init(obs),
-            kept=self._empty(row),
+            kept=jax.tree.map(self._room_for, row) if self.learn_every else None,
             calls=jnp.zeros((), jnp.int32),
             key=key,
         )
@@ -177,8 +163,7 @@ class PureNetworkBonus:
         state = self._measure(state, jnp.where(rows.valid, F, 0.0), rows)._replace(memory=memory)
         if self.learn_every:
             kept = jax.tree.map(lambda every, one: every.at[state.calls].set(one), state.kept, rows)
-            state = state._replace(kept=kept, calls=state.calls + rows.valid.any())
-            state = self._learn_if_it_is_time(state)
+            state = self._learn_if_it_is_time(state._replace(kept=kept, calls=state.calls + rows.valid.any()))
         return state, paid
 
     def learn(self, state: NetworkState, obs: Any, action: Any, next_obs: jax.Array) -> tuple[NetworkState, jax.Array]:
@@ -187,7 +172,7 @@ class PureNetworkBonus:
 
     def _read(self, obs: Any, action: Any, next_obs: jax.Array, valid: Any) -> Rows:
         y = _flat(next_obs)
-        x = _flat(obs) if self.looks_back else None
+        x = _flat(obs) if self.looks_back or self.actions is not None else None
         a = None if self.actions is None else self._encode(action, len(y), self.actions)
         counted = jnp.ones(len(y), bool) if valid is None else valid
         # Invalid rows may hold anything: 0 keeps what is not finite out of the sums.
@@ -202,19 +187,15 @@ class PureNetworkBonus:
             return jax.nn.one_hot(action, actions)
         return jnp.reshape(action, (B, actions)).astype(jnp.float32)
 
-    def _empty(self, row: Rows) -> Rows | None:
-        def empty(part: jax.Array) -> jax.Array:
-            return jnp.zeros((self.learn_every, *part.shape), part.dtype)
-
-        return jax.tree.map(empty, row) if self.learn_every else None
+    def _room_for(self, part: jax.Array) -> jax.Array:
+        return jnp.zeros((self.learn_every, *part.shape), part.dtype)
 
     def _see(self, state: NetworkState, rows: Rows) -> Rows:
         """Whiten s and s′ by the rows of earlier calls."""
         if not self.whiten:
             return rows
         scale = jax.lax.rsqrt(state.var + 1e-8)
-        y = jnp.clip((rows.y - state.mean) * scale, -CLIP, CLIP)
-        x = None if rows.x is None else jnp.clip((rows.x - state.mean) * scale, -CLIP, CLIP)
+        y, x = jax.tree.map(lambda s: jnp.clip((s - state.mean) * scale, -CLIP, CLIP), (rows.y, rows.x))
         return rows._replace(x=x, y=y)
 
     def _measure(self, state: NetworkState, F: jax.Array, rows: Rows) -> NetworkState:
@@ -235,25 +216,20 @@ class PureNetworkBonus:
     def _learn_if_it_is_time(self, state: NetworkState) -> NetworkState:
         """Learn from the kept rows after `learn_every` calls."""
 
-        def learn(part: tuple[Any, ...]) -> tuple[Any, ...]:
-            after = self._learn_kept(state._replace(trained=part[0], optimiser=part[1], key=part[2]))
-            return after.trained, after.optimiser, after.key, jnp.zeros_like(state.calls)
+        def learn(trained: Weights, optimiser: Adam, key: jax.Array, calls: jax.Array) -> tuple[Any, ...]:
+            after, (key, draw) = state._replace(trained=trained, optimiser=optimiser), jax.random.split(key)
+            rows = jax.tree.map(lambda part: part.reshape(-1, *part.shape[2:]), state.kept)
+            N = len(rows.valid)
+            drawn = jax.random.permutation(draw, N)[: max(1, round(self.share * N))]
+            for begin in range(0, len(drawn), self.batch_size):
+                part = drawn[begin : begin + self.batch_size]
+                after, _ = self._step(after, jax.tree.map(lambda column, part=part: column[part], rows))
+            return after.trained, after.optimiser, key, jnp.zeros_like(calls)
 
         # Only what learning changes passes through `cond`, because XLA copies it: a table of visits would be too much.
-        part: tuple[Any, ...] = state.trained, state.optimiser, state.key, state.calls
-        part = jax.lax.cond(state.calls == self.learn_every, learn, lambda same: same, part)
-        return state._replace(trained=part[0], optimiser=part[1], key=part[2], calls=part[3])
-
-    def _learn_kept(self, state: NetworkState) -> NetworkState:
-        assert state.kept is not None
-        key, draw = jax.random.split(state.key)
-        N = state.kept.valid.size
-        rows = jax.tree.map(lambda part: part.reshape(N, *part.shape[2:]), state.kept)
-        drawn = jax.random.permutation(draw, N)[: max(1, round(self.share * N))]
-        for begin in range(0, len(drawn), self.batch_size):
-            part = drawn[begin : begin + self.batch_size]
-            state, _ = self._step(state, jax.tree.map(lambda column, part=part: column[part], rows))
-        return state._replace(key=key)
+        part = state.trained, state.optimiser, state.key, state.calls
+        trained, optimiser, key, calls = jax.lax.cond(state.calls == self.learn_every, learn, lambda *same: same, *part)
+        return state._replace(trained=trained, optimiser=optimiser, key=key, calls=calls)
 
     def _step(self, state: NetworkState, rows: Rows) -> tuple[NetworkState, jax.Array]:
         """Take one gradient step on the valid rows, if there are any."""

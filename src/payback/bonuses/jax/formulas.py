@@ -5,8 +5,8 @@ numbers an action has. Visits are counted as in `episodic`, by `key` of the obse
 Where a batch to learn from has invalid rows, they get no weight.
 """
 
-# JAX's array constructors take a dtype and a sharding without types.
-# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# JAX's array constructors take a dtype and a sharding without types, and NamedTuples do not type their lambdas.
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
@@ -33,18 +33,11 @@ def rnd(
 
     >>> bonus, obs = rnd(width=8, latent=4), jnp.eye(3)
     >>> state = bonus.init(jax.random.key(0), obs)
-    >>> state, F = jax.jit(bonus.update)(state, obs, None, obs, jnp.zeros(3, bool))
-    >>> F.shape
+    >>> jax.jit(bonus.update)(state, obs, None, obs, jnp.zeros(3, bool))[1].shape
     (3,)
     """
-    return PureNetworkBonus(
-        build=partial(_distillation, width=width, latent=latent),
-        novelty=_error,
-        losses=_mean_error,
-        alpha=alpha,
-        rate=rate,
-        **options,
-    ).bonus()
+    build = partial(_distillation, width=width, latent=latent)
+    return PureNetworkBonus(build, _error, _mean_error, alpha=alpha, rate=rate, **options).bonus()
 
 
 def noveld(
@@ -66,19 +59,13 @@ def noveld(
 
     >>> bonus, obs = noveld(width=8, latent=4), jnp.eye(3)
     >>> state = bonus.init(jax.random.key(0), obs)
-    >>> state, F = jax.jit(bonus.update)(state, obs, None, obs, jnp.zeros(3, bool))
-    >>> F.tolist()
+    >>> jax.jit(bonus.update)(state, obs, None, obs, jnp.zeros(3, bool))[1].tolist()
     [0.0, 0.0, 0.0]
     """
+    build, novelty = partial(_distillation, width=width, latent=latent), partial(_difference, margin=margin)
+    memory = _per_visit(Visits.by_hash(slots, key), lambda n: (n == 1).astype(jnp.float32))
     return PureNetworkBonus(
-        build=partial(_distillation, width=width, latent=latent),
-        novelty=partial(_difference, margin=margin),
-        losses=_mean_error,
-        memory=_per_visit(Visits.by_hash(slots, key), lambda n: (n == 1).astype(jnp.float32)),
-        looks_back=True,
-        alpha=alpha,
-        rate=rate,
-        **options,
+        build, novelty, _mean_error, memory, looks_back=True, alpha=alpha, rate=rate, **options
     ).bonus()
 
 
@@ -100,20 +87,13 @@ def icm(
 
     >>> bonus, obs = icm(actions=2, width=8, latent=4), jnp.eye(3)
     >>> state = bonus.init(jax.random.key(0), obs)
-    >>> state, F = jax.jit(bonus.update)(state, obs, jnp.array([0, 1, 0]), obs, jnp.zeros(3, bool))
-    >>> F.shape
+    >>> jax.jit(bonus.update)(state, obs, jnp.array([0, 1, 0]), obs, jnp.zeros(3, bool))[1].shape
     (3,)
     """
+    build = partial(_dynamics, actions=actions, width=width, latent=latent)
+    losses = partial(_dynamics_losses, discrete=discrete, forward=forward, inverse=inverse)
     return PureNetworkBonus(
-        build=partial(_dynamics, actions=actions, width=width, latent=latent),
-        novelty=_surprise,
-        losses=partial(_dynamics_losses, discrete=discrete, forward=forward, inverse=inverse),
-        actions=actions,
-        discrete=discrete,
-        looks_back=True,
-        alpha=alpha,
-        rate=rate,
-        **options,
+        build, _surprise, losses, actions=actions, discrete=discrete, alpha=alpha, rate=rate, **options
     ).bonus()
 
 
@@ -139,21 +119,14 @@ def ride(
 
     >>> bonus, obs = ride(actions=2, width=8, latent=4), jnp.eye(3)
     >>> state = bonus.init(jax.random.key(0), obs)
-    >>> state, F = jax.jit(bonus.update)(state, obs, jnp.array([0, 1, 0]), obs, jnp.zeros(3, bool))
-    >>> F.tolist()
+    >>> jax.jit(bonus.update)(state, obs, jnp.array([0, 1, 0]), obs, jnp.zeros(3, bool))[1].tolist()
     [0.0, 0.0, 0.0]
     """
+    build = partial(_dynamics, actions=actions, width=width, latent=latent)
+    losses = partial(_dynamics_losses, discrete=discrete, forward=forward, inverse=inverse)
+    memory = _per_visit(Visits.by_hash(slots, key), lambda n: jax.lax.rsqrt(n.astype(jnp.float32)))
     return PureNetworkBonus(
-        build=partial(_dynamics, actions=actions, width=width, latent=latent),
-        novelty=_impact,
-        losses=partial(_dynamics_losses, discrete=discrete, forward=forward, inverse=inverse),
-        actions=actions,
-        discrete=discrete,
-        memory=_per_visit(Visits.by_hash(slots, key), lambda n: jax.lax.rsqrt(n.astype(jnp.float32))),
-        looks_back=True,
-        alpha=alpha,
-        rate=rate,
-        **options,
+        build, _impact, losses, memory, actions=actions, discrete=discrete, alpha=alpha, rate=rate, **options
     ).bonus()
 
 
@@ -182,17 +155,10 @@ def e3b(
     """
     if not ridge > 0:
         raise ValueError(f"ridge must be larger than 0, because C has to be inverted; got {ridge!r}")
+    build = partial(_dynamics, actions=actions, width=width, latent=latent, forward=False)
+    losses, memory = partial(_misread, discrete=discrete), _ellipsoid(latent, ridge)
     return PureNetworkBonus(
-        build=partial(_dynamics, actions=actions, width=width, latent=latent, forward=False),
-        novelty=lambda fixed, trained, rows: mlp(trained["encoder"], rows.y),
-        losses=partial(_misread, discrete=discrete),
-        actions=actions,
-        discrete=discrete,
-        memory=_ellipsoid(latent, ridge),
-        looks_back=True,
-        alpha=alpha,
-        rate=rate,
-        **options,
+        build, _features, losses, memory, actions=actions, discrete=discrete, alpha=alpha, rate=rate, **options
     ).bonus()
 
 
@@ -205,13 +171,9 @@ def _distillation(key: jax.Array, size: int, *, width: int, latent: int) -> tupl
     return init_mlp(one, size, width, latent), init_mlp(two, size, width, width, width, latent)
 
 
-def _error_of(fixed: Weights, trained: Weights, seen: jax.Array) -> jax.Array:
-    return ((mlp(trained, seen) - mlp(fixed, seen)) ** 2).sum(axis=-1)
-
-
 def _error(fixed: Weights, trained: Weights, rows: Rows) -> jax.Array:
     """Return ‖f̂(s′) − f(s′)‖²."""
-    return _error_of(fixed, trained, rows.y)
+    return ((mlp(trained, rows.y) - mlp(fixed, rows.y)) ** 2).sum(axis=-1)
 
 
 def _mean_error(fixed: Weights, trained: Weights, rows: Rows) -> jax.Array:
@@ -221,7 +183,8 @@ def _mean_error(fixed: Weights, trained: Weights, rows: Rows) -> jax.Array:
 
 def _difference(fixed: Weights, trained: Weights, rows: Rows, *, margin: float) -> jax.Array:
     """Return max(ν(s′) − c ν(s), 0)."""
-    return jnp.maximum(_error(fixed, trained, rows) - margin * _error_of(fixed, trained, rows.x), 0.0)
+    after, before = _error(fixed, trained, rows), _error(fixed, trained, rows._replace(y=rows.x))
+    return jnp.maximum(after - margin * before, 0.0)
 
 
 def _dynamics(
@@ -233,6 +196,10 @@ def _dynamics(
     if forward:
         trained["model"] = init_mlp(two, latent + actions, width, latent)
     return (), {**trained, "inverse": init_mlp(three, 2 * latent, width, actions)}
+
+
+def _features(fixed: Weights, trained: Weights, rows: Rows) -> jax.Array:
+    return mlp(trained["encoder"], rows.y)
 
 
 def _surprise(fixed: Weights, trained: Weights, rows: Rows) -> jax.Array:
@@ -264,9 +231,6 @@ def _dynamics_losses(
     return ahead + inverse * _misread(fixed, trained, rows, discrete=discrete)
 
 
-# ------------------------------------------------------------------ memories of the current episodes
-
-
 def _per_visit(visits: Visits, factor: Callable[[jax.Array], jax.Array]) -> Memory:
     """Multiply novelty by a factor of n(s′), the visits in this episode."""
 
@@ -281,16 +245,11 @@ def _ellipsoid(latent: int, ridge: float) -> Memory:
     """Keep C⁻¹ of every environment's episode, (B, d, d), by the formula of Sherman and Morrison."""
     fresh = jnp.eye(latent) / ridge
 
-    def pay(
-        inverse: jax.Array, features: jax.Array, obs: Any, next_obs: Any, done: jax.Array, valid: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
+    def pay(inverse: jax.Array, features: jax.Array, obs: Any, next_obs: Any, done: Any, valid: Any) -> tuple[Any, Any]:
         turned = jnp.einsum("bij,bj->bi", inverse, features)
         F = jnp.maximum((features * turned).sum(axis=-1), 0.0)  # rounding may leave a little less than 0
         change = turned[:, :, None] * (turned / (1 + F)[:, None])[:, None, :]
         inverse = jnp.where(valid[:, None, None], inverse - change, inverse)
         return jnp.where((done & valid)[:, None, None], fresh, inverse), F
 
-    def init(obs: jax.Array) -> jax.Array:
-        return jnp.broadcast_to(fresh, (len(obs), latent, latent))
-
-    return Memory(init, pay)
+    return Memory(lambda obs: jnp.broadcast_to(fresh, (len(obs), latent, latent)), pay)

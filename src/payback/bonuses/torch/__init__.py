@@ -4,9 +4,8 @@
 
 Each is called as the adapters do, (obs, action, next_obs, info) → F (B,), and returns NumPy floats; `of_rollout` takes
 (T, B) blocks after the rollout instead, and keeps them on their device. Every `learn_every` calls it learns from the
-transitions of those calls, so that no reward depends on its own or a later transition. Vectors go through an MLP,
-images through a small CNN, the arrays of a Dict are flattened and concatenated. `options` are those of
-`payback.bonuses.torch.engine.Options`.
+transitions of those calls, so no reward depends on its own or a later transition. Vectors go through an MLP, images
+through a small CNN, a Dict's arrays are flattened and concatenated. For `options` see `torch.engine.Options`.
 """
 
 try:

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 
-from payback.bonuses.observations import as_array, flat_rows, numbers_of, refuse_other_actions
+from payback.bonuses.observations import View, as_array, flat_rows, numbers_of, refuse_other_actions
 
 NARROW = (torch.uint8, torch.int8, torch.float32, torch.float16)
 """Dtypes that are kept as they are; others become float32."""
@@ -22,20 +23,9 @@ class ObservationEncoder:
 
     Bytes stay bytes, because they take a quarter of the memory of floats until they are learned from. Tensors stay
     on their way to the device: nothing goes through the host.
-
-    >>> ObservationEncoder("RND")(np.zeros((2, 7, 7, 3), dtype=np.uint8)).shape
-    torch.Size([2, 3, 7, 7])
-    >>> ObservationEncoder("RND")({"b": np.zeros((2, 3)), "a": np.zeros((2, 2, 2))}).shape
-    torch.Size([2, 7])
     """
 
-    def __init__(
-        self,
-        name: str,
-        view: Callable[[Any], Any] | None = None,
-        layout: str | None = None,
-        device: torch.device | str = "cpu",
-    ):
+    def __init__(self, name: str, view: View | None, layout: str | None, device: torch.device):
         if layout not in (None, "HWC", "CHW"):
             raise ValueError(f'{name}: layout is "HWC" (channels last), "CHW" (channels first) or None, got {layout!r}')
         self._name, self._view, self._layout, self._device = name, view, layout, device
@@ -51,7 +41,13 @@ class ObservationEncoder:
         """Return a copy, because hosts write the next observation into the same memory."""
         rows = self._as_tensor(obs if self._view is None else self._view(obs))
         if rows.ndim == 1:
-            rows = self._one_hot(rows)
+            if self._states is None or rows.dtype.is_floating_point:
+                dtype = str(rows.dtype).removeprefix("torch.")
+                raise TypeError(
+                    f"{self._name} cannot read an observation of one number ({dtype}): it takes vectors and images; "
+                    "for a Discrete space of n states pass view=lambda obs: np.eye(n)[obs]"
+                )
+            return _one_hot(self._name, "observations", rows.to(torch.int64), *self._states)
         if rows.ndim > 4:
             raise TypeError(
                 f"{self._name} cannot read observations of shape {tuple(rows.shape[1:])}: it takes vectors, images of "
@@ -71,30 +67,14 @@ class ObservationEncoder:
                 dtype = rows.dtype  # numbers of states, or a mistake that is named by its dtype
             return rows.to(self._device, dtype, copy=True)
         if type(obs) is not np.ndarray or obs.dtype.kind not in "fiub":
-            obs = self._one_array(obs)
+            in_parts = isinstance(obs, (Mapping, tuple))
+            obs = flat_rows(self._name, obs, np.float32) if in_parts else numbers_of(self._name, obs)[0]
         if obs.dtype == np.bool_:
             obs = obs.view(np.uint8)  # because Torch does not subtract booleans
         elif obs.ndim > 1 and (obs.dtype == np.float64 or (obs.dtype.kind in "iu" and obs.dtype.itemsize > 1)):
             obs = obs.astype(np.float32)
         # Three times as fast as torch.tensor(obs); `to` copies nothing where the device is the CPU.
         return torch.from_numpy(obs.copy()).to(self._device)
-
-    def _one_array(self, obs: Any) -> np.ndarray:
-        if isinstance(obs, (Mapping, tuple)):
-            return flat_rows(self._name, obs, np.float32)
-        return numbers_of(self._name, obs)[0]
-
-    def _one_hot(self, rows: torch.Tensor) -> torch.Tensor:
-        if self._states is None or rows.dtype.is_floating_point:
-            raise TypeError(
-                f"{self._name} cannot read an observation of one number ({str(rows.dtype).removeprefix('torch.')}): "
-                "it takes vectors and images; for a Discrete space of n states pass view=lambda obs: np.eye(n)[obs]"
-            )
-        n, start = self._states
-        index = rows.to(torch.int64) - start
-        if bool(((index < 0) | (index >= n)).any()):
-            raise ValueError(f"{self._name}: observations must be whole numbers from {start} to {start + n - 1}")
-        return torch.nn.functional.one_hot(index, n).float()
 
 
 def _layout_of(name: str, shape: tuple[int, ...], asked: str | None) -> str:
@@ -114,6 +94,18 @@ def _layout_of(name: str, shape: tuple[int, ...], asked: str | None) -> str:
     return asked or seen or "HWC"
 
 
+def _one_hot(name: str, what: str, numbers: torch.Tensor, n: int, first: int) -> torch.Tensor:
+    """Return n floats for each whole number, of which `first` is the lowest."""
+    index = numbers.to(torch.int64) - first
+    no_numbers = numbers.dtype.is_floating_point or numbers.dtype == torch.bool
+    if no_numbers or bool(((index < 0) | (index >= n)).any()):
+        raise ValueError(
+            f"{name}: {what} must be whole numbers from {first} to {first + n - 1}, "
+            f"got {numbers.tolist() if numbers.numel() <= 32 else 'others'}"
+        )
+    return torch.nn.functional.one_hot(index, n).float()
+
+
 def _is_discrete(space: Any) -> bool:
     """Return whether it is a number or a Discrete space; MultiBinary has a whole number n as well, and shape (n,)."""
     n, shape = getattr(space, "n", space), getattr(space, "shape", None)
@@ -121,11 +113,7 @@ def _is_discrete(space: Any) -> bool:
 
 
 class ActionEncoder:
-    """Encode batches of actions as (B, size) floats: one-hot for a Discrete space, flat for a Box or MultiBinary.
-
-    >>> ActionEncoder("ICM", 3)(np.array([2, 0]), 2).tolist()
-    [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
-    """
+    """Encode batches of actions as (B, size) floats: one-hot for a Discrete space, flat for a Box or MultiBinary."""
 
     def __init__(self, name: str, actions: Any, device: torch.device | str = "cpu"):
         shape = getattr(actions, "shape", None)
@@ -147,35 +135,20 @@ class ActionEncoder:
             refuse_other_actions(self._name, None, B)
         array = action.detach() if isinstance(action, torch.Tensor) else torch.from_numpy(np.array(as_array(action)))
         refuse_other_actions(self._name, array.numel() if self.discrete or array.ndim == 0 else len(array), B)
-        return (self._one_hot(array) if self.discrete else self._flat(array, B)).to(self._device)
-
-    def _flat(self, array: torch.Tensor, B: int) -> torch.Tensor:
+        if self.discrete:
+            return _one_hot(self._name, "actions", array.reshape(-1), self.size, self._first).to(self._device)
         if array.numel() != B * self.size:
             raise ValueError(
                 f"{self._name} needs actions of {self.size} numbers each, got an array of shape {tuple(array.shape)}; "
                 "is the space that of one environment?"
             )
-        return array.reshape(B, self.size).to(torch.float32, copy=True)
+        return array.reshape(B, self.size).to(torch.float32, copy=True).to(self._device)
 
-    def _one_hot(self, array: torch.Tensor) -> torch.Tensor:
-        index = array.reshape(-1)
-        whole = not (index.dtype.is_floating_point or index.dtype == torch.bool)
-        index = index.to(torch.int64) - self._first
-        if not whole or bool(((index < 0) | (index >= self.size)).any()):
-            raise ValueError(
-                f"{self._name}: actions must be whole numbers from {self._first} to {self._first + self.size - 1}, "
-                f"got {array.tolist() if array.numel() <= 32 else 'others'}"
-            )
-        return torch.nn.functional.one_hot(index, self.size).float()
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return what to save."""
+    def _arrays(self) -> dict[str, np.ndarray]:
         return {"action_space": np.array([self.size, self.discrete, self._first])}
 
     @classmethod
     def restored(cls, name: str, arrays: dict[str, np.ndarray], device: torch.device | str) -> ActionEncoder:
         """Return the encoder that was saved, for a bonus that has not seen its environment yet."""
-        encoder = cls(name, 1, device)
-        encoder.size, discrete, encoder._first = arrays["action_space"].tolist()
-        encoder.discrete = bool(discrete)
-        return encoder
+        size, discrete, first = arrays["action_space"].tolist()
+        return cls(name, SimpleNamespace(n=size, start=first, shape=() if discrete else (size,)), device)

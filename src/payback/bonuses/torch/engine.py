@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +17,9 @@ from torch import nn
 
 from payback.bonuses import bonus
 from payback.bonuses.bonus import LIMIT, WARMUP, Bonus, Scale, as_tensor_like, read_options
-from payback.bonuses.observations import map_parts, rollout_flags, valid_rows
+from payback.bonuses.observations import View, map_parts, rollout_flags, rows_at, valid_rows
 from payback.bonuses.torch.encoders import ActionEncoder, ObservationEncoder
 from payback.bonuses.torch.memory import Batch, Ellipsoid, Learning, PerVisit, Rows, Whitening, scale_steps, whitened
-from payback.bonuses.torch.networks import initialise, read_device
 from payback.core.arrays import all_finite
 
 SEGMENT = 4096
@@ -30,8 +31,8 @@ _with_gradients = torch.inference_mode(False)
 class Options(bonus.Options, total=False):
     """Options of every network bonus in Torch, beside its own sizes."""
 
-    view: Callable[[Any], Any] | None
-    """From a batch of observations to the array that the networks see, for instance `lambda obs: obs["image"]`."""
+    view: View | None
+    """From a batch of observations to the array that the networks see."""
     layout: str | None
     """Where an image's channels are: "HWC", "CHW", or None to infer it from the shape."""
     device: str | torch.device
@@ -39,15 +40,15 @@ class Options(bonus.Options, total=False):
     """Repeats weights and the draw of transitions; Torch's own generator is left alone."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Method:
     """What one intrinsic reward is, in terms of x, a, y: whitened s, encoded a, whitened s′, (B, …)."""
 
     name: str
     sizes: Mapping[str, Any]
     """Saved with the bonus and compared when it is loaded."""
-    build: Callable[[tuple[int, ...], ActionEncoder | None], nn.ModuleDict]
-    """From an observation's shape and the action encoder to the networks; those without gradient stay as drawn."""
+    build: Callable[[tuple[int, ...], Any], nn.ModuleDict]
+    """(shape of an observation, `ActionEncoder` or None) → networks; those without gradient stay as drawn."""
     novelty: Callable[[nn.ModuleDict, Any, Any, torch.Tensor], torch.Tensor]
     """(networks, x, a, y) → (B,), or what `memory.pay` takes."""
     loss: Callable[[nn.ModuleDict, Any, Any, torch.Tensor], torch.Tensor]
@@ -87,15 +88,15 @@ class NetworkBonus(Bonus):
         learn_every: int = 32,
         share: float = 0.25,
         batch_size: int = 256,
-        view: Callable[[Any], Any] | None = None,
+        view: View | None = None,
         layout: str | None = None,
         device: str | torch.device = "cpu",
         seed: int = 0,
     ):
         read_options(learn_every, share, batch_size, warmup, clip)
-        super().__init__(method.name, alpha, normalise, Scale(warmup, clip, first=0.0))
-        self.method, self.whiten, self.episodic = method, whiten, method.memory is not None
-        self._device, self._seed, self._rate = read_device(self.name, device), seed, rate
+        super().__init__(method.name, alpha, normalise, Scale(warmup, clip, first=0.0), method.memory)
+        self.method, self.whiten = method, whiten
+        self._device, self._seed, self._rate = _read_device(self.name, device), seed, rate
         self._encode = ObservationEncoder(self.name, view, layout, self._device)
         self._actions = None if actions is None else ActionEncoder(self.name, actions, self._device)
         self._learning = Learning(learn_every, share, batch_size, seed)
@@ -107,8 +108,8 @@ class NetworkBonus(Bonus):
     def __call__(self, obs: Any, action: Any, next_obs: Any, info: Any) -> np.ndarray:
         """Return F (B,) of a batch of transitions, then learn from them if it is time."""
         batch = self._read(obs, action, next_obs)
-        valid = valid_rows(info, len(batch.y))
-        self._refuse_not_finite(batch, valid, len(batch.y))
+        valid = valid_rows(info, len(batch["y"]))
+        self._refuse_not_finite(batch, valid, len(batch["y"]))
         novelty = self._pay_steps(batch, Rows(obs, next_obs, None, None if valid is None else valid[None]), 1)[0]
         F = novelty.cpu().numpy().astype(np.float64)
         if not all_finite(F if valid is None else F[valid]):
@@ -119,24 +120,23 @@ class NetworkBonus(Bonus):
     def of_rollout(self, obs: Any, actions: Any, next_obs: Any, dones: Any, valid: Any = None) -> Any:
         """Return F (T, B) of a finished rollout, as `Bonus.of_rollout` does, up to rounding.
 
-        The networks see all steps up to the next time to learn at once, each whitened by the steps before it. All
-        stays on the device, which is waited for once per rollout; RIDE and NovelD, which count visits, copy the
-        observations to the host, also once.
+        The networks see all steps up to the next time to learn at once, each whitened by the steps before it. The
+        device is waited for once per rollout; RIDE and NovelD, which count visits, copy the observations to the host.
         """
         ends, counted = rollout_flags(self.name, dones, valid)
         if not ends.size:
             return as_tensor_like(next_obs, np.zeros(ends.shape))
-        flat = [part if part is None else self._flat(part, ends.shape) for part in (obs, actions, next_obs)]
-        batch = self._read(*flat)
-        (T, B), of_step = ends.shape, np.full(len(ends), ends.shape[1]) if counted is None else counted.sum(axis=1)
+        T, B = ends.shape
+        batch = self._read(*(map_parts(partial(self._flat, T, B), part) for part in (obs, actions, next_obs)))
+        of_step = np.full(T, B) if counted is None else counted.sum(axis=1)
         self._refuse_not_finite(batch, None if counted is None else counted.ravel(), B)
         novelty, t = torch.zeros(T, B, device=self._device), 0
         while t < T:
             end = self._segment_end(t, of_step, B)
-            steps, at = slice(t, end), slice(t * B, end * B)
-            s, then = (map_parts(lambda x, at=at: x[at], part) for part in (flat[0], flat[2]))
-            rows = Rows(s, then, ends[steps], None if counted is None else counted[steps])
-            novelty[steps] = self._pay_steps(batch.map(lambda x, at=at: x[at]), rows, end - t)
+            steps, flat = slice(t, end), slice(t * B, end * B)
+            flags = ends[steps], None if counted is None else counted[steps]
+            rows = Rows(rows_at(obs, steps), rows_at(next_obs, steps), *flags)
+            novelty[steps] = self._pay_steps({name: part[flat] for name, part in batch.items()}, rows, end - t)
             t = end
         if counted is not None:
             novelty = torch.where(torch.from_numpy(counted).to(self._device), novelty, 0.0)
@@ -160,13 +160,6 @@ class NetworkBonus(Bonus):
         if self.method.reads_actions and self._actions is None and action_space is not None:
             self._actions = ActionEncoder(self.name, action_space, self._device)
 
-    def reset(self, where: Any) -> None:
-        """Forget what belongs to the episodes of the environments in the (B,) mask."""
-        if self.method.memory is not None:
-            self.method.memory.reset(where)
-
-    # ------------------------------------------------------------------ reading
-
     def _read(self, obs: Any, action: Any, next_obs: Any) -> Batch:
         if self.method.reads_actions and self._actions is None:
             raise ValueError(
@@ -178,46 +171,38 @@ class NetworkBonus(Bonus):
             self._build(tuple(y.shape[1:]))
         if tuple(y.shape[1:]) != self._shape:
             raise ValueError(f"{self.name} was made for observations of shape {self._shape}, got {tuple(y.shape[1:])}")
-        x = self._encode(obs) if self.method.looks_back else None
-        return Batch(x, None if self._actions is None else self._actions(action, len(y)), y)
+        x = {"x": self._encode(obs)} if self.method.looks_back else {}
+        a = {} if self._actions is None else {"a": self._actions(action, len(y))}
+        return {**x, **a, "y": y}
 
     def _build(self, shape: tuple[int, ...]) -> None:
         # Drawn on the CPU whatever Torch's default device is, so that a seed means the same weights on every device.
         with torch.random.fork_rng(devices=[]), torch.device("cpu"):
             torch.manual_seed(self._seed)
             networks = self.method.build(shape, self._actions)
-            initialise(networks)
+            for layer in networks.modules():  # as RND's authors do
+                if isinstance(layer, (nn.Linear, nn.Conv2d)):
+                    nn.init.orthogonal_(layer.weight, math.sqrt(2))
+                    if layer.bias is not None:
+                        nn.init.zeros_(layer.bias)
         self.networks, self._shape = networks.to(self._device), shape
         self._whitening = Whitening(shape, self._device)
         trained = [weight for weight in networks.parameters() if weight.requires_grad]
         self._optimiser = torch.optim.Adam(trained, lr=self._rate)
 
-    def _seen(self, batch: Batch, see: Callable[[torch.Tensor], torch.Tensor] | None = None) -> Batch:
-        """Whiten s and s′, by the statistics so far unless `see` does it."""
+    def _seen(self, batch: Batch, see: Callable[[torch.Tensor], torch.Tensor] | None = None) -> tuple[Any, Any, Any]:
+        """Return x, a and y: s and s′ are whitened, by the statistics so far unless `see` does it."""
         see = see or (self._whitening if self.whiten else torch.Tensor.float)
-        return Batch(None if batch.x is None else see(batch.x), batch.a, see(batch.y))
+        return see(batch["x"]) if "x" in batch else None, batch.get("a"), see(batch["y"])
 
-    def _only(self, batch: Batch, valid: np.ndarray | None) -> Batch:
-        """Return the valid rows, by index, because a mask would make the host wait for the device."""
-        if valid is None:
-            return batch
-        rows = torch.from_numpy(np.flatnonzero(valid)).to(self._device)
-        return batch.map(lambda part: part[rows])
-
-    def _flat(self, part: Any, shape: tuple[int, ...]) -> Any:
+    def _flat(self, T: int, B: int, array: Any) -> Any:
         """Return a (T, B, …) block as (T·B, …) rows."""
-
-        def flat(array: Any) -> Any:
-            if tuple(array.shape[:2]) != shape:
-                raise ValueError(
-                    f"{self.name}.of_rollout takes (T, B, …) blocks: dones have shape {shape}, "
-                    f"and there is an array of shape {tuple(array.shape)}"
-                )
-            return array.reshape(shape[0] * shape[1], *array.shape[2:])
-
-        return map_parts(flat, part)
-
-    # ------------------------------------------------------------------ a rollout, segment by segment
+        if tuple(array.shape[:2]) != (T, B):
+            raise ValueError(
+                f"{self.name}.of_rollout takes (T, B, …) blocks: dones have shape {(T, B)}, "
+                f"and there is an array of shape {tuple(array.shape)}"
+            )
+        return array.reshape(T * B, *array.shape[2:])
 
     def _segment_end(self, t: int, rows: np.ndarray, B: int) -> int:
         """Return where the segment of steps from t on ends: at the next time to learn, or before."""
@@ -230,10 +215,14 @@ class NetworkBonus(Bonus):
 
     def _pay_steps(self, batch: Batch, rows: Rows, n: int) -> torch.Tensor:
         """Return F (n, B) of n steps between two times to learn, before it is scaled; learn after the last."""
-        kept = self._only(batch, None if rows.valid is None else rows.valid.ravel())
+        kept = batch
+        if rows.valid is not None:
+            # By index, because a mask would make the host wait for the device.
+            index = torch.from_numpy(np.flatnonzero(rows.valid)).to(self._device)
+            kept = {name: part[index] for name, part in batch.items()}
         with torch.inference_mode():
             novelty = self.method.novelty(self.networks, *self._seen_in_turn(batch, kept, rows.valid, n))
-            novelty = novelty.reshape(n, len(batch.y) // n, *novelty.shape[1:])
+            novelty = novelty.reshape(n, len(batch["y"]) // n, *novelty.shape[1:])
             if self.method.memory is not None:
                 novelty = self.method.memory.pay(novelty, rows)
         if self._learning.add(kept, n if rows.valid is None else int(rows.valid.any(axis=1).sum())):
@@ -241,22 +230,16 @@ class NetworkBonus(Bonus):
                 self._step(part)
         return novelty
 
-    def _seen_in_turn(self, batch: Batch, kept: Batch, valid: np.ndarray | None, n: int) -> Batch:
+    def _seen_in_turn(self, batch: Batch, kept: Batch, valid: np.ndarray | None, n: int) -> tuple[Any, Any, Any]:
         """Whiten each of n steps by the steps before it, and take them into account."""
-        if not self.whiten:
-            return self._seen(batch)
-        if n == 1:
-            seen = self._seen(batch)
-            self._whitening.add(kept.y)
-            return seen
-        flags = None if valid is None else torch.from_numpy(valid).to(self._device)
-        B = len(batch.y) // n
-        mean, var = self._whitening.add_steps(
-            batch.y.reshape(n, B, *batch.y.shape[1:]), np.full(n, B) if valid is None else valid.sum(axis=1), flags
-        )
-        return self._seen(batch, lambda x: whitened(x.reshape(n, B, *x.shape[1:]), mean, var).flatten(0, 1))
-
-    # ------------------------------------------------------------------ learning
+        if self.whiten and n > 1:
+            shape = n, len(batch["y"]) // n, *batch["y"].shape[1:]
+            mean, var = self._whitening.add_steps(batch["y"].reshape(shape), valid)
+            return self._seen(batch, lambda x: whitened(x.reshape(shape), mean, var).flatten(0, 1))
+        seen = self._seen(batch)
+        if self.whiten:
+            self._whitening.add(kept["y"])
+        return seen
 
     def _step(self, batch: Batch) -> torch.Tensor:
         loss = self.method.loss(self.networks, *self._seen(batch))
@@ -267,7 +250,7 @@ class NetworkBonus(Bonus):
 
     def _refuse_not_finite(self, batch: Batch, valid: np.ndarray | None, B: int) -> None:
         """Refuse valid rows that are not finite, before anything changes; there are B of each step."""
-        floats = [part for part in batch if part is not None and part.dtype.is_floating_point]
+        floats = [part for part in batch.values() if part.dtype.is_floating_point]
         if not floats:
             return
         good = torch.stack([torch.isfinite(part).flatten(1).all(dim=1) for part in floats]).all(dim=0)
@@ -277,21 +260,20 @@ class NetworkBonus(Bonus):
             step = f" in step {k // B} of the rollout" if len(bad) > B else ""
             raise ValueError(f"{self.name}: the observation or action of environment {k % B}{step} is not finite")
 
-    # ------------------------------------------------------------------ saving
-
     def _sizes(self) -> Mapping[str, Any]:
         return {**self.method.sizes, **({} if self._actions is None else {"actions": self._actions.size})}
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        arrays = {"shape": np.array(self._shape or (), dtype=np.int64), **self._learning.arrays()}
-        arrays |= {} if self._actions is None else self._actions.arrays()
+        arrays = {**super()._arrays(), **self._learning._arrays(), "shape": np.array(self._shape or (), dtype=np.int64)}
+        if self._actions is not None:
+            arrays |= self._actions._arrays()
         if self._shape is not None:
             arrays |= {f"network.{key}": value.cpu().numpy() for key, value in self.networks.state_dict().items()}
             arrays |= {"mean": self._whitening.mean.cpu().numpy(), "var": self._whitening.var.cpu().numpy()}
             arrays |= {"rows": np.array(self._whitening.count)}
             for i, state in self._optimiser.state_dict()["state"].items():
                 arrays |= {f"optimiser.{i}.{key}": value.cpu().numpy() for key, value in state.items()}
-        return arrays if self.method.memory is None else arrays | self.method.memory.arrays()
+        return arrays
 
     @_with_gradients
     def _restore(self, arrays: dict[str, np.ndarray], path: str) -> None:
@@ -302,25 +284,31 @@ class NetworkBonus(Bonus):
             )
         if self._actions is None and "action_space" in arrays:
             self._actions = ActionEncoder.restored(self.name, arrays, self._device)
-        self._learning.restore(arrays, self._device)
+        self._learning._restore(arrays, self._device)
+        super()._restore(arrays, path)
         self._shape = None
         if shape:
             self._build(shape)
-            self._restore_networks(arrays)
-        if self.method.memory is not None:
-            self.method.memory.restore(arrays)
+            self._restore_networks({key: torch.from_numpy(value) for key, value in arrays.items()})
 
-    def _restore_networks(self, arrays: dict[str, np.ndarray]) -> None:
+    def _restore_networks(self, saved: dict[str, torch.Tensor]) -> None:
         def under(prefix: str) -> dict[str, torch.Tensor]:
-            named = {key.removeprefix(prefix): value for key, value in arrays.items() if key.startswith(prefix)}
-            return {key: torch.from_numpy(value) for key, value in named.items()}
+            return {key.removeprefix(prefix): value for key, value in saved.items() if key.startswith(prefix)}
 
         self.networks.load_state_dict(under("network."))
-        self._whitening.mean = torch.as_tensor(arrays["mean"], device=self._device)
-        self._whitening.var = torch.as_tensor(arrays["var"], device=self._device)
-        self._whitening.count = int(arrays["rows"])
-        state: dict[int, dict[str, torch.Tensor]] = {}
-        for key, value in under("optimiser.").items():
-            i, part = key.split(".")
-            state.setdefault(int(i), {})[part] = value
-        self._optimiser.load_state_dict({**self._optimiser.state_dict(), "state": state})
+        self._whitening.mean, self._whitening.var = saved["mean"].to(self._device), saved["var"].to(self._device)
+        self._whitening.count = int(saved["rows"])
+        state = self._optimiser.state_dict()
+        moments = {i: under(f"optimiser.{i}.") for i in state["param_groups"][0]["params"]}
+        self._optimiser.load_state_dict({**state, "state": {i: found for i, found in moments.items() if found}})
+
+
+def _read_device(name: str, device: str | torch.device) -> torch.device:
+    """Return the device, or raise if this Torch does not have it."""
+    try:
+        found = torch.device(device)
+        torch.empty(0, device=found)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        there = "cpu, cuda" if torch.cuda.is_available() else "cpu"
+        raise ValueError(f"{name}: the device {str(device)!r} is not there; this Torch has {there}") from error
+    return found

@@ -1,25 +1,23 @@
 """The network bonuses: RND, NovelD, ICM, RIDE, E3B and Disagreement, each a formula and a loss on its networks.
 
 `actions` is the action space of one environment, or a number of discrete actions; an adapter passes its environment's.
-F is divided by the root mean square of all earlier F (`normalise`). Visits are counted as in `EpisodicCount`, by `key`
-of one observation.
+Visits are counted as in `EpisodicCount`, by `key` of one observation.
 """
 
 from __future__ import annotations
 
+import math
 from functools import partial
-from typing import Any, Unpack
+from itertools import pairwise
+from typing import Any, Unpack, cast
 
-import numpy as np
 import torch
 from torch import nn
 
 from payback.bonuses.bonus import ALPHA
 from payback.bonuses.observations import Key
-from payback.bonuses.torch.encoders import ActionEncoder
 from payback.bonuses.torch.engine import Method, NetworkBonus, Options
 from payback.bonuses.torch.memory import Ellipsoid, PerVisit
-from payback.bonuses.torch.networks import InverseModel, dynamics, encoder, mlp
 from payback.core.validate import read_count
 
 
@@ -38,10 +36,7 @@ def RND(  # noqa: N802  the method's name
 
     f is a fixed random network; f̂, two layers `deeper`, is trained to copy it where the agent has been. The authors
     divide F by the deviation of discounted sums, and pay a second, non-episodic stream with its own γ, which lies
-    outside the guarantee.
-
-    F hardly changes within an episode: a step back and forth pays twice, and GRM repays what it paid a few steps
-    before. With GRM, use `payback.bonuses.episodic(RND())`, which pays less for each further visit in an episode.
+    outside the guarantee. F hardly changes within an episode: with GRM, use `payback.bonuses.episodic(RND())`.
 
     >>> import numpy as np
     >>> bonus, obs = RND(normalise=False, learn_every=1, share=1.0), np.eye(4, dtype=np.float32)
@@ -49,14 +44,8 @@ def RND(  # noqa: N802  the method's name
     >>> F[-1] < 0.5 * F[1]
     True
     """
-    deeper = read_count("deeper", deeper, 0)
-    method = Method(
-        name="RND",
-        sizes={"width": width, "latent": latent, "deeper": deeper},
-        build=partial(_distillation, width=width, latent=latent, deeper=deeper),
-        novelty=_error,
-        loss=_error_loss,
-    )
+    sizes = {"width": width, "latent": latent, "deeper": read_count("deeper", deeper, 0)}
+    method = Method("RND", sizes, partial(_distillation, **sizes), _error, _error_loss)
     return NetworkBonus(method, alpha=alpha, rate=rate, **options)
 
 
@@ -82,15 +71,10 @@ def NovelD(  # noqa: N802  the method's name
     >>> bonus(obs, None, obs, {})
     array([0., 0., 0.])
     """
-    method = Method(
-        name="NovelD",
-        sizes={"width": width, "latent": latent},
-        build=partial(_distillation, width=width, latent=latent, deeper=2),
-        novelty=partial(_difference, margin=margin),
-        loss=_error_loss,
-        memory=PerVisit("NovelD", key, _first_visit),
-        looks_back=True,
-    )
+    sizes = {"width": width, "latent": latent}
+    build, novelty = partial(_distillation, **sizes), partial(_difference, margin=margin)
+    memory = PerVisit("NovelD", key, first_only=True)
+    method = Method("NovelD", sizes, build, novelty, _error_loss, memory, looks_back=True)
     return NetworkBonus(method, alpha=alpha, rate=rate, **options)
 
 
@@ -117,15 +101,9 @@ def ICM(  # noqa: N802  the method's name
     >>> bonus(obs, np.array([0, 1, 0, 1]), obs, {}).shape
     (4,)
     """
-    method = Method(
-        name="ICM",
-        sizes={"width": width, "latent": latent},
-        build=partial(dynamics, width=width, latent=latent),
-        novelty=_surprise,
-        loss=partial(_dynamics_loss, forward=forward, inverse=inverse),
-        reads_actions=True,
-        looks_back=True,
-    )
+    sizes = {"width": width, "latent": latent}
+    build, loss = partial(_dynamics, **sizes), partial(_dynamics_loss, forward=forward, inverse=inverse)
+    method = Method("ICM", sizes, build, _surprise, loss, reads_actions=True, looks_back=True)
     return NetworkBonus(method, actions, alpha=alpha, rate=rate, **options)
 
 
@@ -153,16 +131,10 @@ def RIDE(  # noqa: N802  the method's name
     >>> bonus(obs, np.array([0, 1, 0]), obs, {})
     array([0., 0., 0.])
     """
-    method = Method(
-        name="RIDE",
-        sizes={"width": width, "latent": latent},
-        build=partial(dynamics, width=width, latent=latent),
-        novelty=_impact,
-        loss=partial(_dynamics_loss, forward=forward, inverse=inverse),
-        memory=PerVisit("RIDE", key, _one_over_root),
-        reads_actions=True,
-        looks_back=True,
-    )
+    sizes = {"width": width, "latent": latent}
+    build, loss = partial(_dynamics, **sizes), partial(_dynamics_loss, forward=forward, inverse=inverse)
+    memory = PerVisit("RIDE", key)
+    method = Method("RIDE", sizes, build, _impact, loss, memory, reads_actions=True, looks_back=True)
     return NetworkBonus(method, actions, alpha=alpha, rate=rate, **options)
 
 
@@ -188,16 +160,10 @@ def E3B(  # noqa: N802  the method's name
     >>> second < first
     True
     """
-    method = Method(
-        name="E3B",
-        sizes={"width": width, "latent": latent},
-        build=partial(dynamics, width=width, latent=latent, forward=False),
-        novelty=_features,
-        loss=partial(_dynamics_loss, forward=0.0, inverse=1.0),
-        memory=Ellipsoid(latent, ridge),
-        reads_actions=True,
-        looks_back=True,
-    )
+    sizes = {"width": width, "latent": latent}
+    build, loss = partial(_dynamics, forward=False, **sizes), partial(_dynamics_loss, forward=0.0, inverse=1.0)
+    memory = Ellipsoid(latent, ridge)
+    method = Method("E3B", sizes, build, _features, loss, memory, reads_actions=True, looks_back=True)
     return NetworkBonus(method, actions, alpha=alpha, rate=rate, **options)
 
 
@@ -223,26 +189,66 @@ def Disagreement(  # noqa: N802  the method's name
     >>> bonus(obs, np.array([0, 1, 0, 1]), obs, {}).shape
     (4,)
     """
-    models = read_count("models", models, 2)
-    method = Method(
-        name="Disagreement",
-        sizes={"models": models, "width": width, "latent": latent},
-        build=partial(_ensemble, models=models, width=width, latent=latent),
-        novelty=_spread,
-        loss=_ensemble_loss,
-        reads_actions=True,
-        looks_back=True,
-    )
+    sizes = {"models": read_count("models", models, 2), "width": width, "latent": latent}
+    build = partial(_ensemble, **sizes)
+    method = Method("Disagreement", sizes, build, _spread, _ensemble_loss, reads_actions=True, looks_back=True)
     return NetworkBonus(method, actions, alpha=alpha, rate=rate, **options)
 
 
-# ------------------------------------------------------------------ formulas and losses: (networks, x, a, y)
+class Layers(nn.Sequential):
+    """Apply layers one after the other, without looking for hooks, which takes a quarter of a small pass."""
+
+    def __call__(self, input: torch.Tensor) -> torch.Tensor:
+        """Return the output of the last layer."""
+        for layer in self:
+            input = layer.forward(input)
+        return input
 
 
-def _distillation(shape: tuple[int, ...], actions: Any, *, width: int, latent: int, deeper: int) -> nn.ModuleDict:
+def _mlp(*sizes: int) -> Layers:
+    """Return linear layers of these sizes with ReLU between them."""
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(sizes):
+        layers += [nn.Linear(inputs, outputs), nn.ReLU(inplace=True)]
+    return Layers(*layers[:-1])
+
+
+def _encoder(shape: tuple[int, ...], *sizes: int) -> Layers:
+    """Return a network from observations of this shape through hidden `sizes` to the last of them.
+
+    Images (C, H, W) first pass three convolutions as in RIDE and NovelD: 7×7 views become 1×1, 84×84 pixels 11×11.
+    """
+    if len(shape) == 1:
+        return _mlp(shape[0], *sizes)
+    convolutions: list[nn.Module] = []
+    depth, *pixels = shape
+    for _ in range(3):
+        convolutions += [nn.Conv2d(depth, 32, 3, stride=2, padding=1), nn.ReLU(inplace=True)]
+        depth, pixels = 32, [(side + 1) // 2 for side in pixels]
+    return Layers(*convolutions, nn.Flatten(), *_mlp(depth * math.prod(pixels), *sizes))
+
+
+def _distillation(shape: tuple[int, ...], actions: Any, width: int, latent: int, deeper: int = 2) -> nn.ModuleDict:
     """Return the fixed random network and its predictor, which has `deeper` layers more."""
-    target = encoder(shape, width, latent).requires_grad_(False)
-    return nn.ModuleDict({"target": target, "predictor": encoder(shape, *[width] * (1 + deeper), latent)})
+    target = _encoder(shape, width, latent).requires_grad_(False)
+    return nn.ModuleDict({"target": target, "predictor": _encoder(shape, *[width] * (1 + deeper), latent)})
+
+
+def _dynamics(shape: tuple[int, ...], actions: Any, width: int, latent: int, forward: bool = True) -> nn.ModuleDict:
+    """Return φ(s), the forward model g(φ(s), a) → φ(s′), and the inverse model (φ(s), φ(s′)) → a with its loss."""
+    networks: dict[str, nn.Module] = {"encoder": _encoder(shape, width, width, latent)}
+    if forward:
+        networks["model"] = _mlp(latent + actions.size, width, latent)
+    networks["inverse"] = _mlp(2 * latent, width, actions.size)
+    networks["inverse_loss"] = nn.CrossEntropyLoss() if actions.discrete else nn.MSELoss()
+    return nn.ModuleDict(networks)
+
+
+def _ensemble(shape: tuple[int, ...], actions: Any, models: int, width: int, latent: int) -> nn.ModuleDict:
+    """Return the fixed features and the forward models."""
+    target = _encoder(shape, width, latent).requires_grad_(False)
+    ensemble = nn.ModuleList(_mlp(latent + actions.size, width, latent) for _ in range(models))
+    return nn.ModuleDict({"target": target, "models": ensemble})
 
 
 def _error(networks: nn.ModuleDict, x: Any, a: Any, y: torch.Tensor) -> torch.Tensor:
@@ -259,14 +265,6 @@ def _difference(networks: nn.ModuleDict, x: torch.Tensor, a: Any, y: torch.Tenso
     """Return max(ν(s′) − c ν(s), 0), (B,)."""
     before, after = _error(networks, x, a, torch.cat([x, y])).chunk(2)
     return (after - margin * before).clamp(min=0)
-
-
-def _first_visit(n: np.ndarray) -> np.ndarray:
-    return n == 1
-
-
-def _one_over_root(n: np.ndarray) -> np.ndarray:
-    return 1 / np.sqrt(n)
 
 
 def _surprise(networks: nn.ModuleDict, x: torch.Tensor, a: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -291,36 +289,23 @@ def _dynamics_loss(
 ) -> torch.Tensor:
     """Return  forward · ½‖g(φ(s), a) − φ(s′)‖² + inverse · (error of a predicted from φ(s), φ(s′))."""
     before, after = networks["encoder"](torch.cat([x, y])).chunk(2)
-    model = networks["inverse"]
-    assert isinstance(model, InverseModel)
-    loss = inverse * model.error(before, after, a)
+    loss = inverse * networks["inverse_loss"](networks["inverse"](torch.cat([before, after], dim=1)), a)
     if not forward:
         return loss
     ahead = networks["model"](torch.cat([before, a], dim=1))
     return forward * 0.5 * (ahead - after).square().sum(dim=1).mean() + loss
 
 
-def _ensemble(
-    shape: tuple[int, ...], actions: ActionEncoder | None, *, models: int, width: int, latent: int
-) -> nn.ModuleDict:
-    """Return the fixed features and the forward models."""
-    assert actions is not None
-    target = encoder(shape, width, latent).requires_grad_(False)
-    ensemble = nn.ModuleList(mlp(latent + actions.size, width, latent) for _ in range(models))
-    return nn.ModuleDict({"target": target, "models": ensemble})
-
-
 def _guesses(networks: nn.ModuleDict, x: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
     """Return every model's prediction of φ(s′), (models, B, latent)."""
-    inputs, ensemble = torch.cat([networks["target"](x), a], dim=1), networks["models"]
-    assert isinstance(ensemble, nn.ModuleList)
-    return torch.stack([model(inputs) for model in ensemble])
+    inputs, models = torch.cat([networks["target"](x), a], dim=1), cast(nn.ModuleList, networks["models"])
+    return torch.stack([model(inputs) for model in models])
 
 
 def _spread(networks: nn.ModuleDict, x: torch.Tensor, a: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """Return the variance of the predictions, mean over φ(s′), (B,)."""
-    if not len(x):
-        return x.new_zeros(0)  # because Torch warns of the variance of no rows
+    if not len(x):  # Torch warns of the variance of no rows
+        return x.new_zeros(0)
     return _guesses(networks, x, a).var(dim=0, correction=0).mean(dim=1)
 
 

@@ -5,34 +5,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from payback.bonuses.bonus import Scale
-from payback.bonuses.observations import Key, map_parts, refuse_other_number, rows_to_reset
+from payback.bonuses.bonus import CLIP, Scale
+from payback.bonuses.observations import Key, refuse_other_number, rows_to_reset
 from payback.bonuses.visits import Visits
 
-CLIP = 5.0
-"""Whitened observations stay within ± this (Burda et al. 2018)."""
-
-
-class Batch(NamedTuple):
-    """s, a and s′ as tensors of N rows, not yet whitened; None where a bonus does not read it."""
-
-    x: torch.Tensor | None
-    a: torch.Tensor | None
-    y: torch.Tensor
-
-    def map(self, function: Callable[[torch.Tensor], torch.Tensor]) -> Batch:
-        """Apply a function to each tensor."""
-        return Batch(*(None if part is None else function(part) for part in self))  # type: ignore[arg-type]
+Batch = dict[str, torch.Tensor]
+"""s as "x", a as "a" and s′ as "y" of N rows, not yet whitened; without what a bonus does not read."""
 
 
 class Rows(NamedTuple):
-    """n steps of B environments, as the host has them: observations (n·B, …), and flags (n, B)."""
+    """n steps of B environments, as the host has them: blocks (n, B, …), or one step (B, …) without `ends`."""
 
     obs: Any
     next_obs: Any
@@ -78,19 +66,17 @@ class Whitening:
         self.var = self.var.lerp(square, share).addcmul_(step, step, value=-1).clamp_(min=0)
         self.mean, self.count = self.mean + step, self.count + rows
 
-    def add_steps(
-        self, x: torch.Tensor, counts: np.ndarray, valid: torch.Tensor | None
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def add_steps(self, x: torch.Tensor, valid: np.ndarray | None) -> tuple[torch.Tensor, torch.Tensor]:
         """Take n steps (n, B, …) into account; return the mean and variance before each of them, (n, 1, …).
 
-        `counts` (n,) are their valid rows. All sums are relative to the mean so far, so some rows have to be known.
+        All sums are relative to the mean so far, so some rows have to be known.
         """
-        away = x - self.mean
+        away, counts, ones = x - self.mean, np.full(len(x), x.shape[1]), [1] * (x.ndim - 2)
         if valid is not None:
-            away = torch.where(valid.view(*valid.shape, *[1] * (x.ndim - 2)), away, 0.0)
+            counts = valid.sum(axis=1)
+            away = torch.where(torch.from_numpy(valid).to(x.device).view(*valid.shape, *ones), away, 0.0)
         wide = wide_dtype(x.device)
-        total = torch.as_tensor(self.count + np.cumsum(counts), dtype=wide, device=x.device)
-        total = total.view(-1, *[1] * (x.ndim - 2))
+        total = torch.as_tensor(self.count + np.cumsum(counts), dtype=wide, device=x.device).view(-1, *ones)
         step = away.sum(1).cumsum(0, dtype=wide) / total
         square = (self.var.to(wide) * self.count + away.square_().sum(1).cumsum(0, dtype=wide)) / total
         var = (square - step * step).clamp_(min=0).float()
@@ -141,7 +127,7 @@ class Learning:
 
     def add(self, batch: Batch, calls: int = 1) -> bool:
         """Keep the valid rows of some calls; return whether it is time to learn."""
-        if self.every and len(batch.y):
+        if self.every and len(batch["y"]):
             self._kept.append(batch)
             self.calls += calls
         return 0 < self.every <= self.calls
@@ -149,47 +135,42 @@ class Learning:
     def draw(self) -> Iterator[Batch]:
         """Yield batches of a random share of what was kept, and forget it all."""
         whole, self._kept, self.calls = self._whole(), [], 0
-        N = len(whole.y)
+        N = len(whole["y"])
         drawn = torch.randperm(N, generator=self._generator, device="cpu")[: max(1, round(self._share * N))]
-        for rows in torch.split(drawn.to(whole.y.device), self._size):
-            yield whole.map(lambda part, rows=rows: part[rows])
+        for rows in torch.split(drawn.to(whole["y"].device), self._size):
+            yield {name: part[rows] for name, part in whole.items()}
 
     def _whole(self) -> Batch:
-        columns = zip(*self._kept, strict=True)
-        return Batch(*(None if column[0] is None else torch.cat(column) for column in columns))  # type: ignore[arg-type]
+        return {name: torch.cat([batch[name] for batch in self._kept]) for name in self._kept[0]}
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return what to save."""
+    def _arrays(self) -> dict[str, np.ndarray]:
         arrays = {"generator": self._generator.get_state().numpy(), "calls": np.array(self.calls)}
         if self._kept:
-            whole = self._whole()._asdict()
-            arrays |= {f"kept.{part}": value.cpu().numpy() for part, value in whole.items() if value is not None}
+            arrays |= {f"kept.{name}": part.cpu().numpy() for name, part in self._whole().items()}
         return arrays
 
-    def restore(self, arrays: dict[str, np.ndarray], device: torch.device) -> None:
-        """Take over what was saved."""
+    def _restore(self, arrays: dict[str, np.ndarray], device: torch.device) -> None:
         self._generator.set_state(torch.from_numpy(arrays["generator"]))
-        self.calls, found = int(arrays["calls"]), [arrays.get(f"kept.{part}") for part in Batch._fields]
-        parts: list[Any] = [None if part is None else torch.as_tensor(part, device=device) for part in found]
-        self._kept = [] if parts[-1] is None else [Batch(*parts)]
+        self.calls = int(arrays["calls"])
+        kept = {name: arrays[f"kept.{name}"] for name in ("x", "a", "y") if f"kept.{name}" in arrays}
+        self._kept = [{name: torch.as_tensor(part, device=device) for name, part in kept.items()}] if kept else []
 
 
 class PerVisit(Visits):
-    """Multiply novelty by a factor of n(s′), the visits in this episode, which are counted on the host."""
+    """Divide novelty by √n(s′), or pay it for first visits only; visits of this episode are counted on the host."""
 
-    def __init__(self, name: str, key: Key | None, factor: Callable[[np.ndarray], np.ndarray]):
+    def __init__(self, name: str, key: Key | None, *, first_only: bool = False):
         super().__init__(name, key)
-        self._factor = factor
+        self._first_only = first_only
 
     def pay(self, novelty: torch.Tensor, rows: Rows) -> torch.Tensor:
-        """Return novelty · factor(n), after counting s′."""
+        """Return novelty / √n, or novelty · [n = 1], after counting s′."""
         if rows.ends is None:
             n = self.arrive(rows.obs, rows.next_obs, None if rows.valid is None else rows.valid[0])[None]
         else:
-            shape = rows.ends.shape
-            obs, next_obs = (map_parts(lambda part: part.reshape(*shape, *part.shape[1:]), x) for x in rows[:2])
-            n = self.of_rollout(obs, next_obs, rows.ends, rows.valid)
-        return novelty * torch.from_numpy(self._factor(n)).to(novelty.dtype).to(novelty.device)
+            n = self.of_rollout(rows.obs, rows.next_obs, rows.ends, rows.valid)
+        factor = torch.from_numpy(n == 1 if self._first_only else 1 / np.sqrt(n))
+        return novelty * factor.to(novelty.dtype).to(novelty.device)
 
 
 class Ellipsoid:
@@ -236,11 +217,9 @@ class Ellipsoid:
     def _fresh(self, device: torch.device) -> torch.Tensor:
         return torch.eye(self._latent, dtype=wide_dtype(device), device=device) / self._ridge
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return what to save."""
+    def _arrays(self) -> dict[str, np.ndarray]:
         return {} if self._inverse is None else {"inverse": self._inverse.cpu().numpy()}
 
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over what was saved."""
+    def _restore(self, arrays: dict[str, np.ndarray]) -> None:
         found = arrays.get("inverse")
         self._inverse = None if found is None else torch.from_numpy(found)
