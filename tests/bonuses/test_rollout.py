@@ -99,14 +99,19 @@ def test_a_rollout_without_actions(name):
     np.testing.assert_array_equal(FRESH[name]().of_rollout(obs, None, next_obs, dones), expected)
 
 
-def test_blocks_of_other_shapes_are_refused():
-    bonus, obs = NETWORKS["RND"](), np.zeros((5, 3, 4), np.float32)
+@pytest.mark.parametrize("name", ["EpisodicCount", "SimHash", "RND", "episodic RND"])
+def test_blocks_of_other_shapes_are_refused(name):
+    bonus, obs, dones = FRESH[name](), np.zeros((5, 3, 4), np.float32), np.zeros((5, 3), bool)
     with pytest.raises(ValueError, match=r"dones of shape \(T, B\)"):
         bonus.of_rollout(obs, None, obs, np.zeros(5, bool))
-    with pytest.raises(ValueError, match=r"dones have shape \(5, 2\)"):
-        bonus.of_rollout(obs, None, obs, np.zeros((5, 2), bool))
+    with pytest.raises(ValueError, match=r"dones have shape \(4, 3\)"):
+        bonus.of_rollout(obs, None, obs, dones[:4])
+    with pytest.raises(ValueError, match=r"an array of shape \(6, 3, 4\)"):  # with the observation before the rollout
+        bonus.of_rollout(obs, None, np.zeros((6, 3, 4), np.float32), dones)
+    with pytest.raises(ValueError, match="no next observations"):
+        bonus.of_rollout(obs, None, None, dones)
     with pytest.raises(ValueError, match=r"valid of shape \(5, 2\)"):
-        bonus.of_rollout(obs, None, obs, np.zeros((5, 3), bool), np.ones((5, 2), bool))
+        bonus.of_rollout(obs, None, obs, dones, np.ones((5, 2), bool))
 
 
 def test_a_bad_rollout_changes_nothing():

@@ -116,7 +116,7 @@ class Bonus:
         `dones` (T, B) marks the ends of episodes, `valid` the rows that count. F is a Torch tensor if `next_obs` is
         one, on its device.
         """
-        ends, counted = rollout_flags(self.name, dones, valid)
+        ends, counted = rollout_flags(self.name, (obs, actions, next_obs), dones, valid)
         F = np.zeros(ends.shape)
         for t in range(len(ends)):
             s, a, then = (rows_at(part, t) for part in (obs, actions, next_obs))

@@ -72,7 +72,7 @@ class episodic(Bonus):  # noqa: N801  used as a function, like `functools.partia
         """Return F (T, B) of a finished rollout; visits are counted on the host, F stays on its device."""
         if not hasattr(self.bonus, "of_rollout"):
             return super().of_rollout(obs, actions, next_obs, dones, valid)
-        ends, counted = rollout_flags(self.name, dones, valid)
+        ends, counted = rollout_flags(self.name, (obs, actions, next_obs), dones, valid)
         F = self.bonus.of_rollout(obs, actions, next_obs, dones, valid)
         return F / as_tensor_like(F, _divisor(self._memory.of_rollout(obs, next_obs, ends, counted), self.root))
 

@@ -186,11 +186,28 @@ def refuse_other_number(name: str, under_way: int, B: int) -> None:
         )
 
 
-def rollout_flags(name: str, dones: Any, valid: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return `dones` and `valid` of a rollout as (T, B) booleans; an invalid row ends no episode."""
+def rollout_flags(
+    name: str, blocks: tuple[Any, Any, Any], dones: Any, valid: Any
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return `dones` and `valid` of a rollout as (T, B) booleans; an invalid row ends no episode.
+
+    `blocks`: observations, actions and next observations, (T, B, …) each; only the last are always needed.
+    """
     ends = as_array(dones).astype(bool)
     if ends.ndim != 2:
         raise ValueError(f"{name}.of_rollout takes dones of shape (T, B), got {ends.shape}; one environment is (T, 1)")
+    if blocks[2] is None:
+        raise ValueError(f"{name}.of_rollout was given no next observations")
+
+    def refuse_other_block(array: Any) -> None:
+        if tuple(array.shape[:2]) != ends.shape:
+            raise ValueError(
+                f"{name}.of_rollout takes (T, B, …) blocks: dones have shape {ends.shape}, "
+                f"and there is an array of shape {tuple(array.shape)}"
+            )
+
+    for block in blocks:
+        map_parts(refuse_other_block, block)
     if valid is None:
         return ends, None
     counted = as_array(valid).astype(bool)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -123,11 +122,11 @@ class NetworkBonus(Bonus):
         The networks see all steps up to the next time to learn at once, each whitened by the steps before it. The
         device is waited for once per rollout; RIDE and NovelD, which count visits, copy the observations to the host.
         """
-        ends, counted = rollout_flags(self.name, dones, valid)
+        ends, counted = rollout_flags(self.name, (obs, actions, next_obs), dones, valid)
         if not ends.size:
             return as_tensor_like(next_obs, np.zeros(ends.shape))
         T, B = ends.shape
-        batch = self._read(*(map_parts(partial(self._flat, T, B), part) for part in (obs, actions, next_obs)))
+        batch = self._read(*(map_parts(_as_rows, part) for part in (obs, actions, next_obs)))
         of_step = np.full(T, B) if counted is None else counted.sum(axis=1)
         self._refuse_not_finite(batch, None if counted is None else counted.ravel(), B)
         novelty, t = torch.zeros(T, B, device=self._device), 0
@@ -194,15 +193,6 @@ class NetworkBonus(Bonus):
         """Return x, a and y: s and s′ are whitened, by the statistics so far unless `see` does it."""
         see = see or (self._whitening if self.whiten else torch.Tensor.float)
         return see(batch["x"]) if "x" in batch else None, batch.get("a"), see(batch["y"])
-
-    def _flat(self, T: int, B: int, array: Any) -> Any:
-        """Return a (T, B, …) block as (T·B, …) rows."""
-        if tuple(array.shape[:2]) != (T, B):
-            raise ValueError(
-                f"{self.name}.of_rollout takes (T, B, …) blocks: dones have shape {(T, B)}, "
-                f"and there is an array of shape {tuple(array.shape)}"
-            )
-        return array.reshape(T * B, *array.shape[2:])
 
     def _segment_end(self, t: int, rows: np.ndarray, B: int) -> int:
         """Return where the segment of steps from t on ends: at the next time to learn, or before."""
@@ -312,3 +302,8 @@ def _read_device(name: str, device: str | torch.device) -> torch.device:
         there = "cpu, cuda" if torch.cuda.is_available() else "cpu"
         raise ValueError(f"{name}: the device {str(device)!r} is not there; this Torch has {there}") from error
     return found
+
+
+def _as_rows(block: Any) -> Any:
+    """Return a (T, B, …) block as (T·B, …) rows."""
+    return block.reshape(-1, *block.shape[2:])
