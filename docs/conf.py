@@ -7,6 +7,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
+# A tutorial calls `payback`, which is beside this interpreter, whether or not its environment is activated.
+os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
 
 project = "payback"
 author = "The payback maintainers"
