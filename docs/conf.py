@@ -7,6 +7,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
+# A tutorial calls `payback`, which is beside this interpreter, whether or not its environment is activated.
+os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
 
 project = "payback"
 author = "The payback maintainers"
@@ -14,7 +16,7 @@ copyright = author
 version = release = version_of("payback")
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton", "docstrings", "outside_links", "public_names"]
-extensions += ["mathml", "run_help", "vega_bundle"]
+extensions += ["mathml", "run_help", "shown_code", "vega_bundle"]
 exclude_patterns = ["_build", "_ext", "**/.ipynb_checkpoints"]
 default_role = "literal"
 highlight_language = "none"  # an indented block is an equation or plain text
@@ -40,6 +42,7 @@ python_maximum_signature_line_length = 88
 autodoc_mock_imports = ["ray", "rllte", "rsl_rl", "skrl"]
 
 html_theme = "furo"
+pygments_dark_style = "github-dark"  # furo's default underlines imports, as if they were links
 html_math_renderer = "mathml"
 html_title = "payback"
 html_static_path = ["_static"]

@@ -60,6 +60,9 @@ def _process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: l
     # A type alias has no docstring of its own, so that autodoc shows that of its class.
     if what == "data" and isinstance(obj, UnionType) and "\n".join(lines).strip() == inspect.getdoc(UnionType):
         lines[:] = attribute_docs(name, obj)
+    # The field of a NamedTuple that nobody documented has a docstring all the same, Python's.
+    if re.match(r"Alias for field number \d+$", "\n".join(lines).strip()):
+        lines.clear()
     lines[:] = with_literal_blocks(without_substitutions(lines))
 
 

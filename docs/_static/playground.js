@@ -19,10 +19,10 @@
     mark: { type: "bar", tooltip: true },
     encoding: {
       x: { field: "step", type: "ordinal", title: "step", axis: { labelOverlap: true, labelAngle: 0 } },
-      xOffset: { field: "what", type: "nominal", sort: ["F, the bonus", "F′, what is paid"] },
+      xOffset: { field: "what", type: "nominal", sort: ["F, the bonus", "F′, the shaped reward"] },
       y: { field: "value", type: "quantitative", title: "reward" },
       color: {
-        field: "what", type: "nominal", scale: { domain: ["F, the bonus", "F′, what is paid"], range: ["#bab0ab", "#4c78a8"] },
+        field: "what", type: "nominal", scale: { domain: ["F, the bonus", "F′, the shaped reward"], range: ["#bab0ab", "#4c78a8"] },
       },
       tooltip: [
         { field: "step", type: "ordinal" }, { field: "what", type: "nominal" },
@@ -100,7 +100,7 @@
 
   const values = (found) => ({
     rewards: found.rows.flatMap(({ step, F, shaped }) => [
-      { step, what: "F, the bonus", value: F }, { step, what: "F′, what is paid", value: shaped },
+      { step, what: "F, the bonus", value: F }, { step, what: "F′, the shaped reward", value: shaped },
     ]),
     debt: found.rows,
     advantages: found.gae.flatMap(({ step, signal, noise, advantage }) =>
