@@ -1,4 +1,4 @@
-"""Shape the novelty bonus of a seeded random walker under all eight schemes, and print how well the law holds.
+"""Shape the novelty bonus of a seeded random walker under all eight schemes, and print whether F′ sums to zero.
 
 The walker moves on a ring of 20 places; its bonus is 1/√n for the n-th visit of a place over all of training.
 Residual: the largest |Σ_t γ^t F'_t| / Σ_t γ^t |F'_t| over all finished episodes; 0 means that no policy's return
@@ -50,11 +50,11 @@ def residuals(shaped: np.ndarray, dones: np.ndarray) -> list[float]:
 def main() -> None:
     rewards, dones = walk(seed=0)
     print(f"{dones.sum()} episodes of a random walker, γ = {GAMMA}\n")
-    print(f"{'scheme':<12}{'mean F′':>10}{'largest residual':>20}   law")
+    print(f"{'scheme':<12}{'mean F′':>10}{'largest residual':>20}   zero sum")
     for name, transform in SCHEMES.items():
         _, shaped = payback.shape_rollout(transform, transform.init(rewards[0]), rewards, dones)
         worst = max(residuals(shaped, dones))
-        verdict = "kept" if worst < 1e-9 else "broken: the bonus changes what is optimal"
+        verdict = "yes" if worst < 1e-9 else "no: the bonus may change the optimal policy"
         print(f"{name:<12}{shaped.mean():>10.4f}{worst:>20.1e}   {verdict}", flush=True)
 
 

@@ -21,8 +21,8 @@ CLOSE = 0.1
 ORDER = 10**0.5
 """What counts as an order of magnitude: on a logarithmic scale nearer to 10 than to 1."""
 ENDS = (
-    "≈: within 10 %, by the interval of the ratio over seeds; means over all steps. By the law an episode's "
-    "F' has the discounted sum 0: what is paid in full at its start is taken back at its end. Without discount it adds "
+    "≈: within 10 %, by the interval of the ratio over seeds; means over all steps. An episode's F' has the "
+    "discounted sum 0: what is paid in full at its start is taken back at its end. Without discount it adds "
     "up to −(1−γ)/γ of all its G (F, or F − F̄) but the last, which is repaid at once, whatever F does in between. So "
     "the mean does not show that F_t ≈ F_{t−1}; the records hold no mean of the steps between the ends. With ends: the "
     "approximation without each last step, where F is α at the goal and about 0 at the time limit."

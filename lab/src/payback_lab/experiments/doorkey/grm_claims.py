@@ -157,7 +157,7 @@ GRM_CLAIMS = (
         cells(SETTINGS, ["grm-1-raw"]),
         always_negative,
         "The mean over all steps of training, by its interval over seeds. It is the interest on what is repaid: the "
-        "discounted sum of an episode is 0 by the law.",
+        "discounted sum of an episode is 0 by the zero-sum property.",
         paper="< 0",
     ),
     Claim(

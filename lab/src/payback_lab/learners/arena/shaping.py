@@ -11,7 +11,7 @@ there and nothing is bootstrapped.
 
 Readings. PIES (Behboudian 2022) biases the choice of actions by a potential whose weight falls; here, as the arena
 compares bonuses, the weight of the bonus falls. Phased-in repayment is ours: GRM is the scheme `grm-30`, so F − F̄ is
-what is lent; from the first episode that begins at ζ = 1 the law is exact, and the bonus stays. Unless told otherwise ζ
+what is lent; from the first episode that begins at ζ = 1 loans cancel, and the bonus stays. Unless told otherwise ζ
 rises from a quarter to five eighths of training, where it is 1; it is constant within a rollout.
 """
 

@@ -11,7 +11,7 @@ class PPO:
     """Hold every hyper-parameter."""
 
     gamma: float = 0.99
-    """γ of the learner and of the shaping, because the law holds only if they are equal."""
+    """γ of the learner and of the shaping, because loans cancel only if they are equal."""
     alpha: float = 0.005
     """α of the bonus α/n(s)."""
     environments: int = 16

@@ -60,7 +60,7 @@ class Tally(NamedTuple):
     discount: Any
     """γ^t."""
     shaped: Any
-    """Σ γ^t F'_t: 0 at the end if every loan was repaid (the law)."""
+    """Σ γ^t F'_t: 0 at the end if every loan was repaid (the zero-sum property)."""
     turnover: Any
     """Σ γ^t |F'_t|, to which `shaped` is compared."""
 

@@ -76,7 +76,7 @@ def make_train(
 ) -> Trainer:
     """Prepare training with a scheme's transform, None for no bonus at all.
 
-    `shaping_gamma` is for ablations: it allows a transform whose γ is not the learner's, which breaks the law.
+    `shaping_gamma` is for ablations: it allows a transform whose γ is not the learner's, which breaks invariance.
 
     >>> from payback_lab.environments.doorkey.rules import make_doorkey
     >>> from payback_lab.learners.ppo.rollout import doorkey_environment

@@ -39,7 +39,7 @@ class Tally(NamedTuple):
     intrinsic: Any
     """Σ F_t."""
     shaped: Any
-    """Σ γ^t F'_t: 0 if every loan was repaid (the law)."""
+    """Σ γ^t F'_t: 0 if every loan was repaid (the zero-sum property)."""
     turnover: Any
     """Σ γ^t |F'_t|, to which `shaped` is compared."""
 

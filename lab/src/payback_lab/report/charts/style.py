@@ -77,7 +77,9 @@ def figure_of(chart: Any) -> dict[str, Any]:
 
 def as_svg(spec: dict[str, Any]) -> str:
     """Draw a figure on a white ground, so that it is readable on light and on dark pages."""
-    return vl_convert.vegalite_to_svg({**spec, "background": "white", "padding": 14, "autosize": "pad"})
+    # Wide at the sides, because a browser's fonts may be wider than those the layout is made with.
+    padding = {"left": 24, "right": 24, "top": 14, "bottom": 14}
+    return vl_convert.vegalite_to_svg({**spec, "background": "white", "padding": padding, "autosize": "pad"})
 
 
 def scheme_colour(schemes: Sequence[str], legend: bool = False) -> alt.Color:
