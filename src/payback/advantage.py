@@ -22,7 +22,7 @@ from array_api_compat import is_jax_namespace, is_torch_namespace
 from payback.core import rollout
 from payback.core.arrays import Array, Mask, can_look, cast_to, first_not_finite, namespace
 from payback.core.backwards import Rows, Sum, sum_backwards
-from payback.core.center import center as centering
+from payback.core.center import read_center
 from payback.core.rollout import _as_block, _shape, _through_numpy
 from payback.core.scaling import scale
 from payback.core.transform import Match, RewardTransform, State
@@ -90,13 +90,11 @@ def grm_adv(
         raise TypeError(
             f"{NAME} repays nothing, and center={center!r} does: give it the bonus' scaling and centring only"
         )
-    if not isinstance(center, (bool, RewardTransform)):
-        raise TypeError(f"center must be True, False or a transform such as payback.center(1000), got {center!r}")
     return AdvantageEstimator(
         read_gamma(gamma),
         None if delay is None else read_count("delay", delay, least=1),
         read_share("lam", lam),
-        center if isinstance(center, RewardTransform) else centering() if center else scale(1),
+        read_center(center) or scale(1),
         read_share("gae_lambda", gae_lambda),
         on_truncation == "carry",
     )

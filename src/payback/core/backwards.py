@@ -11,8 +11,8 @@ import numpy as np
 from array_api_compat import is_jax_namespace, is_torch_namespace
 
 from payback.core.arrays import Array, constant
+from payback.core.blocks import before_each_row, wide
 from payback.core.repay_at_ages import _everywhere
-from payback.core.torch_blocks import before_each_row, wide
 
 
 class Rows(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from array_api_compat import is_jax_namespace
 
 from payback.core.arrays import Array, Mask, cast_to, constant, namespace, plain, running_zero, sum_of, wide_dtype
-from payback.core.torch_blocks import sums_before_rows, wide
+from payback.core.blocks import sums_before_rows, wide
 from payback.core.transform import RewardTransform
 from payback.core.validate import read_horizon, read_state
 
@@ -44,6 +44,13 @@ def center(horizon: float | None = None) -> RewardTransform:
     [[2.0, 4.0], [0.0, 3.0]]
     """
     return _Center(plain(horizon))
+
+
+def read_center(given: bool | RewardTransform) -> RewardTransform | None:
+    """Return the transform that an argument `center` stands for, None for False."""
+    if not isinstance(given, (bool, RewardTransform)):
+        raise TypeError(f"center must be True, False or a transform such as payback.center(1000), got {given!r}")
+    return given if isinstance(given, RewardTransform) else center() if given else None
 
 
 @dataclass(frozen=True, repr=False)

@@ -69,10 +69,16 @@ def felt_share(
     if not given:
         return 1 - _expected_power(match, lam)
     ages = min(given.values())
-    shares = _first(_schedule(match, ages), ages)
+    age, schedule = np.arange(ages), _schedule(match, ages)
+    later = schedule.shares[-1] * schedule.fade ** np.arange(1.0, max(0, ages - len(schedule.shares)) + 1)
+    shares = np.concatenate((schedule.shares[:ages], later))
     if length is not None:
-        shares = _in_episodes(shares, length)
-    return float(1 - shares @ _weights(lam, ages, rollout))
+        # A loan made a steps before the last repays m_k at ages k < a and the rest at age a. Each a < length is equally
+        # likely, so length − 1 − k of them leave m_k as it is, and one settles.
+        left = 1 - np.concatenate(([0.0], np.cumsum(shares[:-1])))
+        shares = (shares * (length - 1 - age) + left) / length
+    in_time = 1.0 if rollout is None else np.maximum(0.0, 1 - age / rollout)  # the chance that no border comes first
+    return float(1 - shares @ (lam**age * in_time))
 
 
 def interest(transform: RewardTransform) -> float:
@@ -150,28 +156,11 @@ def _match_in(transform: RewardTransform) -> Match | None:
     return next((found for part in transform._parts if (found := _match_in(part))), transform)
 
 
-def _weights(lam: float, ages: int, rollout: int | None) -> np.ndarray:
-    """λᵏ of a repayment at age k, times the chance that no border comes first."""
-    age = np.arange(ages)
-    return lam**age if rollout is None else lam**age * np.maximum(0.0, 1 - age / rollout)
-
-
-def _in_episodes(shares: np.ndarray, length: int) -> np.ndarray:
-    """Return the shares repaid at each age in episodes of `length` steps, on average over the loan's step.
-
-    A loan made a steps before the last repays m_k at ages k < a and the rest at age a. Each a < length is equally
-    likely, so length − 1 − k of them leave m_k as it is, and one settles.
-    """
-    age = np.arange(len(shares))
-    left = 1 - np.concatenate(([0.0], np.cumsum(shares[:-1])))
-    return (shares * (length - 1 - age) + left) / length
-
-
 def _expected_power(match: Match, lam: float) -> float:
     """E[λᴷ] for λ < 1 and an episode that does not end."""
     ages = min(MOST_STEPS, 1 + math.ceil(math.log(NEGLIGIBLE) / math.log(lam)) if lam else 2)
     shares, fade = _schedule(match, ages)
-    weights = _weights(lam, len(shares), None)
+    weights = lam ** np.arange(len(shares))
     if match._schedule() is None and weights[-1] * abs(1 - shares.sum()) > 1e-9:
         raise ValueError(
             f"{match!r} has not repaid a bonus after {len(shares):,} steps, which still weighs in the advantage at "
@@ -181,20 +170,13 @@ def _expected_power(match: Match, lam: float) -> float:
     return float(shares @ weights + tail)
 
 
-def _first(schedule: Schedule, ages: int) -> np.ndarray:
-    """m_0 … m_{ages−1}."""
-    shares, missing = schedule.shares[:ages], max(0, ages - len(schedule.shares))
-    return np.concatenate((shares, schedule.shares[-1] * schedule.fade ** np.arange(1.0, missing + 1)))
-
-
 def _schedule(match: Match, ages: int) -> Schedule:
     """Return a match's schedule; a user-defined one is stepped over `ages` steps with one bonus of 1."""
     own = match._schedule()
     if own is not None:
         return own
     state, loan, nothing, no_end = match.init(np.zeros(1)), np.ones(1), np.zeros(1), np.zeros(1, dtype=bool)
-    paid = np.zeros(ages)
-    shaped = nothing
+    paid, shaped = np.zeros(ages), nothing
     with np.errstate(over="ignore"):  # a debt that is never due may overflow; payments are checked below
         for age in range(ages):
             state, shaped = match.update(state, nothing if age else loan, no_end)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from payback.core.center import center as centering
+from payback.core.center import read_center
 from payback.core.errors import InterestWarning
 from payback.core.repay_at_ages import RepayAtAges
 from payback.core.repay_at_once import RepayAtOnce, WhenState
@@ -41,7 +41,7 @@ def match_at_end(gamma: float) -> Match:
     >>> payback.shape_rollout(match, match.init(F[0]), F, done)[1].ravel()
     array([ 1.,  2., -8.])
     """
-    return _AtEnd(read_gamma(gamma))
+    return RepayAtOnce(read_gamma(gamma))
 
 
 def match_when(gamma: float) -> Match:
@@ -92,8 +92,7 @@ def match_evenly(gamma: float, window: int) -> Match:
     >>> payback.shape_rollout(match, match.init(F[0]), F, done)[1].ravel()
     array([ 4., -2., -2.,  6., -6.])
     """
-    window = read_count("window", window, least=1)
-    gamma = read_gamma(gamma)
+    window, gamma = read_count("window", window, least=1), read_gamma(gamma)
     with refuse_too_many("match_evenly", "window", window):
         return _Evenly(gamma, window)
 
@@ -139,15 +138,14 @@ def match_geometric(gamma: float, rate: float) -> Match:
     gamma = read_gamma(gamma)
     if not isinstance(rate, (int, float, np.floating)) or isinstance(rate, bool) or not 0 <= rate < 1:
         raise ValueError(f"rate must lie in [0, 1), got {rate!r}; 0 repays all at the next step")
-    rate = float(rate)
     if rate >= gamma:
         warnings.warn(
-            f"match_geometric: with rate {rate} ≥ gamma {gamma} the debt grows as (rate/gamma)^t over an episode; "
-            "choose a rate below gamma",
+            f"match_geometric: with rate {float(rate)} ≥ gamma {gamma} the debt grows as (rate/gamma)^t over an "
+            "episode; choose a rate below gamma",
             InterestWarning,
             stacklevel=2,
         )
-    return _Geometric(gamma, rate)
+    return RepayGeometric(gamma, float(rate))
 
 
 # ------------------------------------------------------------------ the paper's methods, under the paper's names
@@ -186,24 +184,14 @@ def grm(gamma: float, delay: int, *, center: bool | RewardTransform = True) -> M
 
 
 def _centered(center: bool | RewardTransform, match: Match, call: str) -> Match:
-    if isinstance(center, RewardTransform):
-        shaping, call = chain(center, match), f"{call}, center={center!r}"
-    elif not isinstance(center, bool):
-        raise TypeError(f"center must be True, False or a transform such as payback.center(1000), got {center!r}")
-    elif center:
-        shaping = chain(centering(), match)
-    else:
-        shaping, call = match, f"{call}, center=False"
+    before = read_center(center)
+    shaping = match if before is None else chain(before, match)
     assert isinstance(shaping, Match)
-    return altered(shaping, _call=f"{call})")
+    shown = "" if center is True else f", center={center!r}"
+    return altered(shaping, _call=f"{call}{shown})")
 
 
-# ------------------------------------------------------------------ each matching's parameters, over its mechanism
-
-
-@dataclass(frozen=True, repr=False)
-class _AtEnd(RepayAtOnce):
-    _name = "match_at_end"
+# ------------------------------------------------------------------ the parameters of those that share a mechanism
 
 
 @dataclass(frozen=True, repr=False)
@@ -245,8 +233,3 @@ class _FromAges(RepayAtAges):
 
     def __repr__(self) -> str:
         return f"match_from_ages(gamma={self.gamma!r}, shares={list(self.shares)})"
-
-
-@dataclass(frozen=True, repr=False)
-class _Geometric(RepayGeometric):
-    _name = "match_geometric"

@@ -23,8 +23,7 @@ import numpy as np
 from array_api_compat import is_jax_namespace
 
 from payback.core.arrays import Array, Mask, constant, float_dtype, namespace, replaced, wide_dtype
-from payback.core.repay import accumulate, split_by_row
-from payback.core.torch_blocks import before_each_row, wide
+from payback.core.blocks import accumulate, before_each_row, split_by_row, wide
 from payback.core.transform import Repayment, Schedule
 from payback.core.validate import OWN, ExpectedShape, longest_held, read_state, refuse_too_many
 
@@ -275,10 +274,13 @@ def _unrolled_block(
     xp: Any, due_of: np.ndarray, rest_of: np.ndarray, loans: Array, rewards: Array, dones: Array
 ) -> tuple[Array, Array]:
     """Repay over W = len(loans) steps as the step does; return the loans left, newest first, and the shaped rewards."""
+    from jax import lax
+
     W, T = loans.shape[0], rewards.shape[0]
     due, rest = (weights.astype(rewards.dtype) for weights in (due_of, rest_of))
     lent = xp.concatenate((loans[::-1], rewards))
-    age = _steps_since_end(xp, dones, W)
+    start = _everywhere(xp, dones, xp.int32(W))
+    age = xp.concatenate((start[None], lax.scan(_count(xp, W), start, dones)[1]))  # (T+1, B), at most W
     paid, settled = xp.zeros_like(rewards), xp.zeros_like(rewards)
     for k in range(1, W + 1):
         loan = xp.where(age[:-1] >= k, lent[W - k : W - k + T], 0)
@@ -297,23 +299,13 @@ def _countdown_block(xp: Any, gamma: float, loans: Array, rewards: Array, dones:
     D, T, log_interest = loans.shape[0], rewards.shape[0], -math.log(gamma)
     lent = xp.concatenate((loans[::-1], rewards))
     ends = xp.concatenate((xp.zeros_like(loans, dtype=bool), dones))
-    far = _everywhere(xp, dones, xp.int32(D + 1))
+    far, nothing = (_everywhere(xp, dones, value) for value in (xp.int32(D + 1), rewards.dtype.type(0)))
     _, ahead = lax.scan(_count(xp, D + 1), far, ends, reverse=True)
-    _, settlement = lax.scan(
-        _settle(xp, D, log_interest), _everywhere(xp, dones, rewards.dtype.type(0)), (lent, ends, ahead)
-    )
+    _, settlement = lax.scan(_settle(xp, D, log_interest), nothing, (lent, ends, ahead))
     # A loan is due at age D only if no end settles it before: `ahead` counts from its own step.
     due = xp.where(ahead[:T] < D, 0.0, lent[:T]) * float(gamma**-D)
     left = xp.where(ahead[T:] > D, lent[T:], 0.0)
     return left[::-1], xp.where(dones, -settlement[D:], rewards - due)
-
-
-def _steps_since_end(xp: Any, dones: Array, most: int) -> Array:
-    """Return (T+1, B): the steps of each row's episode before it, at most `most`."""
-    from jax import lax
-
-    start = _everywhere(xp, dones, xp.int32(most))
-    return xp.concatenate((start[None], lax.scan(_count(xp, most), start, dones)[1]))
 
 
 def _everywhere(xp: Any, dones: Array, value: Any) -> Array:

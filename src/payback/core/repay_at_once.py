@@ -16,9 +16,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from payback.core.arrays import Array, Mask, constant, float_dtype, namespace, wide_dtype
+from payback.core.blocks import accumulate, debts_before_rows, wide
 from payback.core.errors import InterestWarning
-from payback.core.repay import accumulate
-from payback.core.torch_blocks import debts_before_rows, wide
 from payback.core.transform import Repayment, Schedule
 from payback.core.validate import longest_held, refuse_overflow, repay_sooner
 
@@ -46,6 +45,7 @@ class RepayAtOnce(Repayment):
     """Repay all earlier loans at the last step and, with `WhenState`, at flagged steps before it."""
 
     gamma: float
+    _name = "match_at_end"
     _kind: ClassVar[type[AtEndState] | type[WhenState]] = AtEndState
 
     @cached_property

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from payback.core.arrays import Array, Mask, constant, float_dtype, namespace, wide_dtype
-from payback.core.repay import split_by_row
-from payback.core.torch_blocks import debts_before_rows
+from payback.core.blocks import debts_before_rows, split_by_row
 from payback.core.transform import Repayment, Schedule
 
 
@@ -28,6 +27,7 @@ class RepayGeometric(Repayment):
 
     gamma: float
     rate: float
+    _name = "match_geometric"
     _kind = GeometricState
 
     def __post_init__(self) -> None:

@@ -23,8 +23,8 @@ from payback.core.arrays import (
     running_zero,
     wide_dtype,
 )
+from payback.core.blocks import before_each_row, sums_before_rows, wide
 from payback.core.center import RunningStatistic
-from payback.core.torch_blocks import before_each_row, sums_before_rows, wide
 from payback.core.transform import RewardTransform, State
 from payback.core.validate import ExpectedShape, read_gamma, read_state, refuse_made
 

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from payback.core.arrays import Array, Mask, fields_of, is_tuple, namespace
-from payback.core.repay import invalid_only_between_episodes
 from payback.core.validate import (
     OWN,
     ExpectedShape,
@@ -260,8 +259,9 @@ class Repayment(Match):
         if namespace(rewards) is not np:
             return NotImplemented
         if valid is not None:
+            # The loans of an environment must stop ageing in its invalid rows, unless it has none there.
             debtless: Any = np.atleast_2d(state[0] == 0).all(axis=0)
-            if not invalid_only_between_episodes(dones, valid, debtless):
+            if not (valid | np.concatenate((debtless[None], dones[:-1] | ~valid[:-1]))).all():
                 return NotImplemented
         return self._numpy_block(state, rewards, dones, settle)
 

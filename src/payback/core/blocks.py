@@ -1,14 +1,57 @@
-"""Recurrences over the rows of a Torch block on an accelerator, in O(log T) operations, where a loop is slow.
+"""Recurrences over the rows of a (T, B) block: a walk down the rows in NumPy, O(log T) operations on an accelerator.
 
 Every debt and every running sum is x_{t+1} = a_t x_t + b_t, with a_t = 0 where it is settled and a_t = 1, b_t = 0 in
-invalid rows. Rows are combined in pairs, pairs of pairs and so on. Sums are in float64 if the device has it.
+invalid rows. NumPy's walk touches rewards in whole rows, and the few episode ends one by one. In Torch, where a loop is
+slow, rows are combined in pairs, pairs of pairs and so on. Sums are in float64, in which the rounding of γ doesn't add
+up, if the device has it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from payback.core.arrays import Array
+
+CHUNK = 64
+"""Rows cast to float64 at a time, few enough to stay in the cache."""
+
+
+def accumulate(
+    interest: float, debt: np.ndarray, rewards: np.ndarray, read: np.ndarray, write: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Run debt ← (debt + rewards[t])·interest over the rows; return the last debt and the debts at `read`.
+
+    `read` and `write` are sorted flat positions: the debt is read there before its row is added, and set to `values`
+    after.
+    """
+    found = np.empty(read.size)
+    (readers, reads), (writers, writes) = (split_by_row(at, *rewards.shape) for at in (read, write))
+    with np.errstate(over="ignore"):  # sums that are never read may overflow
+        for t, row in enumerate(_float64_rows(rewards)):
+            if reads[t + 1] > reads[t]:
+                found[reads[t] : reads[t + 1]] = debt[readers[reads[t] : reads[t + 1]]]
+            debt += row
+            debt *= interest
+            if writes[t + 1] > writes[t]:
+                debt[writers[writes[t] : writes[t + 1]]] = values[writes[t] : writes[t + 1]]
+    return debt, found
+
+
+def split_by_row(at: np.ndarray, T: int, B: int) -> tuple[np.ndarray, list[int]]:
+    """Return the columns of sorted flat positions, and where each row's columns begin."""
+    starts = np.searchsorted(at, np.arange(T + 1) * B)
+    return at % B, starts.tolist()
+
+
+def _float64_rows(rewards: np.ndarray) -> Iterator[np.ndarray]:
+    for first in range(0, len(rewards), CHUNK):
+        yield from rewards[first : first + CHUNK].astype(np.float64, copy=False)
+
+
+# ------------------------------------------------------------------ Torch on an accelerator
 
 
 def before_each_row(xp: Any, factor: Array, added: Array, first: Array) -> Array:
