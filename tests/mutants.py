@@ -50,7 +50,7 @@ MUTANTS = [
     Mutant(ONCE, "xp.where(done, -due, shaped)", "xp.where(done, due, shaped)"),
     Mutant(ONCE, "reward - xp.where(settle, due, 0.0)", "reward + xp.where(settle, due, 0.0)"),
     Mutant(ONCE, "flat[settled] -= due", "flat[settled] += due"),
-    Mutant(ONCE, "return -math.log(self.gamma)", "return math.log(self.gamma)"),
+    Mutant(ONCE, "age * -math.log(self.gamma)", "age * math.log(self.gamma)"),
     Mutant(AGES, "shaped = reward - _weigh(", "shaped = reward + _weigh("),
     Mutant(AGES, "reward - due, done, -rest)", "reward - due, done, rest)"),
     Mutant(AGES, "np.multiply(lent[:T], -float(due_of[-1]))", "np.multiply(lent[:T], float(due_of[-1]))"),
@@ -109,7 +109,7 @@ MUTANTS = [
     Mutant(CENTER, "np.count_nonzero(valid) if xp is np else xp.sum(valid)", "seen"),
     Mutant("core/transform.py", "dones[:-1] | ~valid[:-1]", "dones[:-1] | valid[:-1]"),
     # dtypes
-    Mutant(ONCE, "age.astype(lent.dtype) * self._log_interest", "age.astype(np.float64) * self._log_interest"),
+    Mutant(ONCE, "xp.where(lent == 0, 0, age), lent.dtype)", "xp.where(lent == 0, 0, age), np.float64)"),
     Mutant(AGES, "weights.astype(loans.dtype)).dot(loans)", "weights).dot(loans)"),
     Mutant(CENTER, "means[:-1].astype(rewards.dtype)", "means[:-1]"),
     Mutant(SCALING, "reward / cast_to(xp, rms, reward.dtype)", "reward / rms[None]"),

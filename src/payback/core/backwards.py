@@ -60,10 +60,8 @@ def _largest_share(own: Sum) -> float:
 
 @lru_cache(maxsize=64)
 def _row_step(xp: Any, own: Sum) -> Callable[[Any, Rows], tuple[Any, Array]]:
-    """Return the body of the scan, which is kept, because outside `jit` a scan with a new one is compiled anew.
-
-    The share 1 − λ^K of a row is 0 at a settled end, and s ← (1 − λ) + λs a row before it, up to 1 − λ^D.
-    """
+    """Return the body of the scan, which is kept, because outside `jit` a scan with a new one is compiled anew."""
+    # The share 1 − λ^K of a row is 0 at a settled end, and s ← (1 − λ) + λs a row before it, up to 1 − λ^D.
     most = _largest_share(own)
 
     def step(carry: Any, row: Rows) -> tuple[Any, Array]:

@@ -15,18 +15,14 @@ import numpy as np
 
 from payback.core.arrays import Array
 
-CHUNK = 64
-"""Rows cast to float64 at a time, few enough to stay in the cache."""
+CHUNK = 64  # rows cast to float64 at a time, few enough to stay in the cache
 
 
 def accumulate(
     interest: float, debt: np.ndarray, rewards: np.ndarray, read: np.ndarray, write: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Run debt ← (debt + rewards[t])·interest over the rows; return the last debt and the debts at `read`.
-
-    `read` and `write` are sorted flat positions: the debt is read there before its row is added, and set to `values`
-    after.
-    """
+    """Run debt ← (debt + rewards[t])·interest over the rows; return the last debt and the debts at `read`."""
+    # At the sorted flat positions `read` and `write` the debt is read before its row is added, set to `values` after.
     found = np.empty(read.size)
     (readers, reads), (writers, writes) = (split_by_row(at, *rewards.shape) for at in (read, write))
     with np.errstate(over="ignore"):  # sums that are never read may overflow
@@ -55,10 +51,8 @@ def _float64_rows(rewards: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def before_each_row(xp: Any, factor: Array, added: Array, first: Array) -> Array:
-    """Return x_0 … x_T of x_{t+1} = factor_t x_t + added_t with x_0 = `first`.
-
-    Doubling (Hillis and Steele 1986): after k rounds each row includes the 2ᵏ rows before it.
-    """
+    """Return x_0 … x_T of x_{t+1} = factor_t x_t + added_t with x_0 = `first`."""
+    # Doubling (Hillis and Steele 1986): after k rounds each row includes the 2ᵏ rows before it.
     a = xp.concat((xp.zeros_like(factor[:1]), factor))
     x = xp.concat((xp.broadcast_to(first, added[:1].shape), added))
     reach = 1

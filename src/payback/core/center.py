@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from array_api_compat import is_jax_namespace
 
-from payback.core.arrays import Array, Mask, cast_to, constant, namespace, plain, running_zero, sum_of, wide_dtype
+from payback.core.arrays import Array, Mask, cast_to, constant, namespace, plain, sum_of, wide_dtype
 from payback.core.blocks import sums_before_rows, wide
 from payback.core.transform import RewardTransform
 from payback.core.validate import read_horizon, read_state
@@ -32,11 +32,10 @@ class CenterState(NamedTuple):
 def center(horizon: float | None = None) -> RewardTransform:
     """Subtract the mean F̄ of all valid rewards of earlier calls: F'_t = F_t − F̄_t (conversion).
 
-    The mean starts at 0, and all environments share it. F̄_t is fixed when the reward arrives, so a match after it
-    repays exactly what was paid. With `horizon`, a reward keeps (1 − 1/horizon)ⁿ of its weight after n more valid
-    rewards. The paper uses a running mean within an epoch in one place, a cumulative mean over training in another.
-
-    Under `jax.shard_map` each device has a mean of its own, so pass `check_vma=False`.
+    The mean starts at 0, and all environments share it; under `jax.shard_map` those of one device, so pass
+    `check_vma=False`. F̄_t is fixed when the reward arrives, so a match after it repays exactly what was paid. With
+    `horizon`, a reward keeps (1 − 1/horizon)ⁿ of its weight after n more valid rewards. The paper uses a running mean
+    within an epoch in one place, a cumulative mean over training in another.
 
     >>> import numpy as np, payback
     >>> subtract, F = center(), np.array([[2.0, 4.0], [3.0, 6.0]])
@@ -61,13 +60,11 @@ class RunningStatistic(RewardTransform):
     _kind: ClassVar[type[Any]]  # the state: sums, and `fade`
     _whole: ClassVar[tuple[str, ...]] = ()  # those of its sums that are integers
 
+    _fade: ClassVar[float]
+
     def __post_init__(self) -> None:
         """Validate the horizon."""
-        _ = self._fade
-
-    @cached_property
-    def _fade(self) -> float:
-        return read_horizon(self.horizon)
+        self._set(_fade=read_horizon(self.horizon))
 
     @cached_property
     def _terms(self) -> np.ndarray:
@@ -78,8 +75,9 @@ class RunningStatistic(RewardTransform):
         xp = namespace(example)
         wide = wide_dtype(xp)
         whole = xp.uint32 if is_jax_namespace(xp) and wide == xp.float32 else xp.int64
-        sums = [running_zero(example, whole if name in self._whole else wide) for name in self._kind._fields]
-        return self._kind(*sums)._replace(fade=constant(xp, self._terms, example, wide))
+        kinds = (whole if name in self._whole else wide for name in self._kind._fields)
+        sums = self._kind(*(constant(xp, np.zeros(()), example, kind) for kind in kinds))
+        return sums._replace(fade=constant(xp, self._terms, example, wide))
 
     def _expected(self, state: Any) -> None:
         read_state(self._name, state, self._kind, self._terms)

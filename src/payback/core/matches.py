@@ -5,10 +5,8 @@ A reward F_i is paid at step i and taken back later in the same episode, with in
     F'_t = F_t − Σ_{i≤t} γ^(i−t) F_i m(t,i)                                          (drawer)
 
 Each function is one choice of m that repays every loan exactly once (Condition1), never before it is lent (Condition2),
-and does not depend on when the episode will end. The last step repays the whole debt, and its own reward at once. So in
-every finished episode
-
-    Σ_t γ^t F'_t = 0.
+and does not depend on when the episode will end. The last step repays the whole debt, and its own reward at once, so
+Σ_t γ^t F'_t = 0 in every finished episode.
 """
 
 from __future__ import annotations
@@ -33,8 +31,7 @@ def match_at_end(gamma: float) -> Match:
 
         F'_t = F_t for t < N−1,   F'_{N−1} = −Σ_{n=0}^{N−2} γ^(n+1−N) F_n            (naive_conversion, pbimmatching)
 
-    The settlement grows as γ⁻ᴺ. `init` warns where episodes of a plausible length would overflow the dtype, and eager
-    NumPy and Torch raise when it happens.
+    The settlement grows as γ⁻ᴺ. `init` warns if long episodes would overflow the dtype; eager NumPy and Torch raise.
 
     >>> import numpy as np, payback
     >>> match, F, done = match_at_end(0.5), np.array([[1.0, 2.0, 9.0]]).T, np.array([[0, 0, 1]]).T
@@ -102,8 +99,7 @@ def match_from_ages(gamma: float, shares: Sequence[float] | np.ndarray) -> Match
 
         m(t,i) = shares[t−i−1] for t < N−1,   m(N−1,i) = 1 − Σ_{t<N−1} m(t,i)                          (drawer)
 
-    The shares must add up to 1, so that a loan is repaid in full as soon as the last age is reached. `match_after` and
-    `match_evenly` are two choices of them.
+    The shares must add up to 1. `match_after` and `match_evenly` are two choices of them.
 
     >>> import numpy as np, payback
     >>> match, F, done = match_from_ages(1.0, [0.75, 0.25]), np.array([[4.0, 0.0, 8.0]]).T, np.array([[0, 0, 1]]).T
@@ -127,8 +123,7 @@ def match_geometric(gamma: float, rate: float) -> Match:
         m(t,i) = (1−λ) λ^(k−1) at age k = t−i ≥ 1,   m(N−1,i) = λ^(k−1)                             (drawer)
         P ← (λP + F_t)/γ,   paying (1−λ)P                                          λ = `rate`
 
-    Needs one number per environment. Stable while λ < γ; beyond, the debt grows as (λ/γ)^t.
-    `match_geometric(gamma, 0)` is `match_after(gamma, 1)`.
+    Needs one number per environment. Beyond λ < γ the debt grows as (λ/γ)^t. λ = 0 is `match_after(gamma, 1)`.
 
     >>> import numpy as np, payback
     >>> match, F, done = match_geometric(1.0, 0.5), np.array([[8.0, 0.0, 0.0, 0.0]]).T, np.array([[0, 0, 0, 1]]).T
@@ -146,9 +141,6 @@ def match_geometric(gamma: float, rate: float) -> Match:
             stacklevel=2,
         )
     return RepayGeometric(gamma, float(rate))
-
-
-# ------------------------------------------------------------------ the paper's methods, under the paper's names
 
 
 def pbim(gamma: float, *, center: bool | RewardTransform = True) -> Match:
@@ -189,9 +181,6 @@ def _centered(center: bool | RewardTransform, match: Match, call: str) -> Match:
     assert isinstance(shaping, Match)
     shown = "" if center is True else f", center={center!r}"
     return altered(shaping, _call=f"{call}{shown})")
-
-
-# ------------------------------------------------------------------ the parameters of those that share a mechanism
 
 
 @dataclass(frozen=True, repr=False)

@@ -22,15 +22,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from array_api_compat import is_jax_namespace
 
-from payback.core.arrays import Array, Mask, constant, float_dtype, namespace, replaced, wide_dtype
+from payback.core.arrays import Array, Mask, constant, float_dtype, namespace, replaced, wide_constant
 from payback.core.blocks import accumulate, before_each_row, split_by_row, wide
 from payback.core.transform import Repayment, Schedule
 from payback.core.validate import OWN, ExpectedShape, longest_held, read_state, refuse_too_many
 
-UNROLL = 32
-"""The longest window that JAX unrolls; longer ones are counted down or scanned."""
-PER_LOAN = 8
-"""Visiting one loan that an end settles costs about as much as passing this many rewards row by row."""
+UNROLL = 32  # the longest window that JAX unrolls; longer ones are counted down or scanned
+PER_LOAN = 8  # visiting one loan that an end settles costs about as much as passing this many rewards row by row
 
 
 class AgesState(NamedTuple):
@@ -87,7 +85,7 @@ class RepayAtAges(Repayment):
             )
         with refuse_too_many(self._name, "the longest age", W):
             row = xp.zeros_like(example, dtype=dtype)
-            return AgesState(xp.stack([row] * (W + 1))[: W or 1], constant(xp, self._terms, row, wide_dtype(xp)))
+            return AgesState(xp.stack([row] * (W + 1))[: W or 1], wide_constant(xp, self._terms, row))
 
     def _expected(self, state: AgesState) -> ExpectedShape:
         W = len(self._interest) or 1
@@ -128,9 +126,8 @@ class RepayAtAges(Repayment):
             return state, xp.zeros_like(rewards)
         if not is_jax_namespace(xp):
             return super()._block(state, rewards, dones, valid, settle)
-        due, rest = self._due_and_rest
         if valid is None and W <= UNROLL:
-            loans, shaped = _unrolled_block(xp, due, rest, state.loans, rewards, dones)
+            loans, shaped = _unrolled_block(xp, self._due_and_rest, state.loans, rewards, dones)
         elif valid is None and self._at_one_age:
             loans, shaped = _countdown_block(xp, self.gamma, state.loans, rewards, dones)
         else:
@@ -167,20 +164,18 @@ class RepayAtAges(Repayment):
     def _device_block(self, xp: Any, state: Any, rewards: Any, dones: Any, valid: Any, settle: Any) -> Any:
         if valid is None:
             rows = xp.full(rewards.shape[1:], len(rewards), dtype=xp.int64, device=rewards.device)
-            loans, shaped = self._repay_on_device(xp, state.loans, rewards, dones, rows)
-            return AgesState(loans, state.terms), shaped
+            return self._repay_on_device(xp, state, rewards, dones, rows)
         # Take the invalid rows out, and put them back.
         order = xp.argsort((~valid).to(xp.uint8), stable=True, axis=0)  # valid rows first, in time
         taken = rewards.gather(0, order), dones.gather(0, order), valid.sum(0)
-        loans, shaped = self._repay_on_device(xp, state.loans, *taken)
-        return AgesState(loans, state.terms), shaped.gather(0, xp.argsort(order, axis=0))
+        after, shaped = self._repay_on_device(xp, state, *taken)
+        return after, shaped.gather(0, xp.argsort(order, axis=0))
 
-    def _repay_on_device(self, xp: Any, loans: Any, rewards: Any, dones: Any, rows: Any) -> tuple[Array, Array]:
-        """Return the loans left after each column's `rows`, newest first, and the shaped rewards.
-
-        A loan that an end settles is valued at that end, so that no rounding grows.
-        """
-        W, T, device = loans.shape[0], rewards.shape[0], rewards.device
+    def _repay_on_device(self, xp: Any, state: Any, rewards: Any, dones: Any, rows: Any) -> tuple[AgesState, Array]:
+        """Return the state after each column's `rows`, and the shaped rewards."""
+        # A loan that an end settles is valued at that end, so that no rounding grows.
+        loans, T, device = state.loans, rewards.shape[0], rewards.device
+        W = loans.shape[0]
         lent = wide(xp, xp.concat((loans.flip(0), rewards)))
         step = xp.arange(W + T, device=device)[:, None]
         ends = xp.concat((xp.zeros_like(loans, dtype=xp.bool), dones))
@@ -199,14 +194,13 @@ class RepayAtAges(Repayment):
         # After `rows` rows the newest loan stands in row W + rows − 1 of `lent`; loans before the last end are settled.
         at = W + rows[None] - 1 - xp.arange(W, device=device)[:, None]
         final = last.gather(0, W + rows[None] - 1)
-        return xp.where(at > final, lent.gather(0, at), 0.0).to(loans.dtype), shaped
+        left = xp.where(at > final, lent.gather(0, at), 0.0).to(loans.dtype)
+        return AgesState(left, state.terms), shaped
 
 
 def _weigh(xp: Any, weights: np.ndarray, loans: Array) -> Array:
-    """Σ_k weights[…, k]·loans[k], in full precision on every device.
-
-    Not a matrix product outside NumPy, because accelerators round its inputs to bfloat16 or TF32 by default.
-    """
+    """Σ_k weights[…, k]·loans[k], in full precision on every device."""
+    # Not a matrix product outside NumPy, because accelerators round its inputs to bfloat16 or TF32 by default.
     if xp is np:
         return (weights if weights.dtype == loans.dtype else weights.astype(loans.dtype)).dot(loans)
     columns = weights.reshape(*weights.shape, *(1,) * (loans.ndim - 1))
@@ -270,14 +264,12 @@ def _steps_before_end(ends: np.ndarray, B: int) -> np.ndarray:
 # settles it, which costs the same for every delay.
 
 
-def _unrolled_block(
-    xp: Any, due_of: np.ndarray, rest_of: np.ndarray, loans: Array, rewards: Array, dones: Array
-) -> tuple[Array, Array]:
+def _unrolled_block(xp: Any, weights: np.ndarray, loans: Array, rewards: Array, dones: Array) -> tuple[Array, Array]:
     """Repay over W = len(loans) steps as the step does; return the loans left, newest first, and the shaped rewards."""
     from jax import lax
 
     W, T = loans.shape[0], rewards.shape[0]
-    due, rest = (weights.astype(rewards.dtype) for weights in (due_of, rest_of))
+    due, rest = weights.astype(rewards.dtype)
     lent = xp.concatenate((loans[::-1], rewards))
     start = _everywhere(xp, dones, xp.int32(W))
     age = xp.concatenate((start[None], lax.scan(_count(xp, W), start, dones)[1]))  # (T+1, B), at most W
