@@ -4,9 +4,8 @@
     A^I_t = f_t + γλ_I A^I_{t+1}                      0 after an end; with a second critic, GAE of f at discount γλ_I
     f_t   = (1 − λ_I^{K_t}) G_t,   G_t = F_t − F̄_t    K_t = min(D, steps to the episode's last step)
 
-One object has both forms: `delay=None, center=False` pays f = F, the raw bonus of two critics. What GRM teaches under
-GAE is derived in docs/understand/advantage-side.md. Nothing here is mutable, so `estimate` runs under `jit`, `vmap` and
-`scan`.
+`delay=None, center=False` has f = F, the raw bonus of two critics. What GRM teaches under GAE is derived in
+docs/understand/advantage-side.md. Nothing here is mutable, so `estimate` runs under `jit`, `vmap` and `scan`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from array_api_compat import is_jax_namespace, is_torch_namespace
 
 from payback.core import rollout
 from payback.core.arrays import Array, Mask, can_look, cast_to, first_not_finite, namespace
-from payback.core.backwards import Rows, Sum, sum_backwards
+from payback.core.blocks import Rows, Sum, sum_backwards
 from payback.core.center import read_center
 from payback.core.rollout import _shape, _through_numpy, read_block
 from payback.core.scaling import scale

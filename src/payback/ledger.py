@@ -58,8 +58,7 @@ class LedgerState(NamedTuple):
     """The transform's state."""
     owed: Array
     """(B,) the debt of each environment, valued at its next step."""
-    paid: Any
-    """`Paid`, () without a match."""
+    paid: Any  # `Paid`, () without a match
     pending: tuple[Array, ...] = ()
     """NumPy's latest payments, oldest first, not yet in `paid`: adding them one by one is slow."""
 
@@ -108,7 +107,6 @@ class Ledger:
     trusted: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse anything but a transform, and other words for what a truncation does."""
         refuse_unknown(self.transform, self.on_truncation)
 
     @cached_property
@@ -220,9 +218,7 @@ class Ledger:
             return terminated | truncated, xp.zeros_like(truncated)
         return terminated, truncated & ~terminated
 
-    def _add(
-        self, xp: Any, state: LedgerState, shaped: Array, owed: Array, ends: Mask, valid: Mask
-    ) -> tuple[Paid, Array]:
+    def _add(self, xp: Any, state: Any, shaped: Array, owed: Array, ends: Mask, valid: Mask) -> tuple[Paid, Array]:
         """Add the payments, and return the residual of the episodes that settle at this step."""
         # The payments imply a debt D, 0 at first, then D ← (D + F′_t)/γ. With a correct match D = owed at every step,
         # and D = 0 after the last. Every `_window` steps D is compared with `owed` and set to it, which also detects a

@@ -1,11 +1,10 @@
 """Exact optimal values over the histories of a small episodic MDP, with any history-dependent bonus.
 
-Backward induction over the tree of all histories h_t = (s_0, a_0, s_1, …, s_t):
+Backward induction over the tree of all histories h_t = (s_0, a_0, s_1, …, s_t), exact with `fractions.Fraction`:
 
     Q(h,a) = E[ R + F(h') + γ V(h') ],   V(h) = max_a Q(h,a)                                  (Q, corrected)
 
-With `fractions.Fraction` the answer is exact. Under partial observability the history is what the agent has seen, and
-the tree keeps the probabilities of all true histories behind it.
+Under partial observability h is what the agent has seen, and the tree keeps the probabilities of all true histories.
 """
 
 from __future__ import annotations
@@ -16,14 +15,10 @@ from typing import Any, NamedTuple
 
 from payback.theory import Matching
 
-History = tuple[Any, ...]
-"""(s_0, a_0, s_1, …, s_t), flat; for what the agent has seen, observations in place of states."""
+History = tuple[Any, ...]  # (s_0, a_0, s_1, …, s_t), flat; for what the agent has seen, with observations for states
 Worlds = list[tuple[Any, History]]  # (probability, true history) of each world behind what the agent has seen
-Bonus = Callable[[History, bool], Any]
-"""F of a history's last transition; the flag says whether it ended the episode."""
-Advice = Callable[[History, Any], Any]
-"""A number for choosing an action after a history."""
-
+Bonus = Callable[[History, bool], Any]  # F of a history's last transition; the flag says whether it ended the episode
+Advice = Callable[[History, Any], Any]  # a number for choosing an action after a history
 LIMIT = 100_000  # the most histories a solution may hold: about 1 kB and 20 µs each, so 100 MB and a few seconds
 
 
@@ -169,7 +164,6 @@ def seen_history(mdp: MDP, history: History) -> History:
 
 
 def _value(mdp: MDP, gamma: Any, shaping: Shaping, limit: int, found: Solution, seen: History, worlds: Worlds) -> Any:
-    """Return V of a seen history."""
     _refuse_past(len(found.q) + 1, limit)
     q_of = found.q[seen] = {}
     for action in mdp.transitions[worlds[0][1][-1]]:

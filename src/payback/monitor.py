@@ -1,10 +1,5 @@
 """Warn, count and log what a ledger does, which the pure ledger cannot.
 
-    monitor = Monitor(payback.ledger.make(payback.grm(0.99, delay=30)), learner_gamma=0.99, record="log")
-    state = monitor.ledger.init(np.zeros(num_envs))
-    state, step = monitor.step(state, bonus, terminated, truncated)      the ledger's step, checked
-    state = monitor.reset(state, where)                                  warns of the first dropped debt
-
 This is the only mutable part of the shaping. A host that steps inside `jit`, or on an accelerator, calls the ledger and
 passes the residuals of a rollout to `Monitor.judge`.
 """

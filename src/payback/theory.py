@@ -271,8 +271,7 @@ def shape_by_potential(phi: Array, phi_next: Array, gamma: float) -> Array:
 
         F = γΦ(s') − Φ(s)                                                        (Ng_potential)
 
-    Preserves the optimal policies in infinite horizon, or with one absorbing state, but not in episodes that may end in
-    different states or at different times, because γᴺΦ(s_N) remains.
+    Not exact in episodes that may end in different states or at different times, because γᴺΦ(s_N) remains.
 
     >>> import numpy as np
     >>> shape_by_potential(np.array([1.0]), np.array([4.0]), 0.5)
@@ -286,10 +285,9 @@ def shape_episodic(phi: Array, phi_next: Array, done: Array, gamma: float) -> Ar
 
         F = γΦ(s') − Φ(s),   Φ(s_N) = 0                                          (grzes_potential)
 
-    Preserves the optimal policies of episodic problems, for any end, if Φ is fixed before a_t. It may depend on time if
-    each Φ is read at its own (Devlin & Kudenko 2012), on the belief (Eck et al. 2016), on the actions so far (Goyal et
-    al. 2019). A Φ(s, a) that looks ahead preserves them only if it is added back where actions are chosen,
-    argmax_a Q(s,a) + Φ(s,a) (Wiewiora, Cottrell & Elkan 2003); its F is known one step later, with a'.
+    Preserves the optimal policies if Φ is fixed before a_t. It may depend on time if each Φ is read at its own (Devlin
+    & Kudenko 2012), on the belief (Eck et al. 2016), on the actions so far (Goyal et al. 2019). A Φ(s, a) that looks
+    ahead must be added back where actions are chosen, argmax_a Q(s,a) + Φ(s,a) (Wiewiora, Cottrell & Elkan 2003).
 
     >>> import numpy as np
     >>> shape_episodic(np.array([1.0, 1.0]), np.array([4.0, 4.0]), np.array([False, True]), 0.5)
@@ -304,8 +302,8 @@ def look_back(phi: Array, phi_before: Array, first: Array, gamma: float) -> Arra
 
         F = Φ(s_t, a_t) − γ⁻¹ Φ(s_{t−1}, a_{t−1})
 
-    `first` marks an episode's first step, which has no potential before it. For on-policy learning. In episodes the
-    last potential remains: `match_after(gamma, 1)` is this with Φ = F and a settlement at the end.
+    `first` marks an episode's first step. For on-policy learning. In episodes the last potential remains:
+    `match_after(gamma, 1)` is this with Φ = F and a settlement at the end.
 
     >>> import numpy as np
     >>> look_back(np.array([1.0, 1.0]), np.array([9.0, 4.0]), np.array([True, False]), 0.5)

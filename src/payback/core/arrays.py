@@ -12,11 +12,8 @@ from typing import Any, cast
 import array_api_compat
 import numpy as np
 
-Array = Any
-"""A NumPy, Torch or JAX array."""
-Mask = Array | None
-"""An array of booleans; None if no flag, or in `valid` every flag, is set."""
-
+Array = Any  # a NumPy, Torch or JAX array
+Mask = Array | None  # an array of booleans; None if no flag, or in `valid` every flag, is set
 FEW = 32  # up to this size `sum(list)` is faster than `np.add.reduce`, which falls out of the cache between two steps
 
 

@@ -63,7 +63,6 @@ class RunningStatistic(RewardTransform):
     _fade: ClassVar[float]
 
     def __post_init__(self) -> None:
-        """Validate the horizon."""
         self._set(_fade=read_horizon(self.horizon))
 
     @cached_property
@@ -139,11 +138,9 @@ def merge_centers(common: CenterState, *later: CenterState) -> CenterState:
     common part fades by all new rewards together.
 
     >>> import numpy as np
-    >>> subtract = center()
+    >>> subtract, no = center(), np.array([False])
     >>> common = subtract.init(np.zeros(1))
-    >>> no = np.array([False])
-    >>> a, _ = subtract.update(common, np.array([1.0]), no)
-    >>> b, _ = subtract.update(common, np.array([5.0]), no)
+    >>> a, b = (subtract.update(common, np.array([F]), no)[0] for F in (1.0, 5.0))
     >>> merged = merge_centers(common, a, b)
     >>> float(merged.mean), int(merged.count), int(merge_centers(merged, a, b).count)
     (3.0, 2, 2)

@@ -7,8 +7,7 @@ at step t,
     F′_{N−1} = −Σ_{k=1}^{W} γ⁻ᵏ (shares[k−1] + … + shares[W−1]) L_k                               (drawer)
 
 Without shares (W = 0) each loan is repaid at once (trivial_m), so nothing is paid. The state holds the loans of the
-whole window, because the rounding error of the recursion debt ← debt/γ + F − due grows as γ⁻ᵗ. `_step` works in every
-array library; the block forms do the same for a (T, B) block, and tests compare them with stepping.
+whole window, because the rounding error of the recursion debt ← debt/γ + F − due grows as γ⁻ᵗ.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import numpy as np
 from array_api_compat import is_jax_namespace
 
 from payback.core.arrays import Array, Mask, constant, float_dtype, namespace, replaced, wide_constant
-from payback.core.blocks import accumulate, before_each_row, split_by_row, wide
+from payback.core.blocks import accumulate, before_each_row, everywhere, split_by_row, wide
 from payback.core.transform import Repayment, Schedule
 from payback.core.validate import OWN, ExpectedShape, longest_held, read_state, refuse_too_many
 
@@ -261,7 +260,8 @@ def _steps_before_end(ends: np.ndarray, B: int) -> np.ndarray:
 
 # Stepping under `lax.scan` would copy the window at every step. A short window is unrolled: each age is a shifted view
 # of the block, and XLA fuses them into one pass. A long delay is counted down: each loan is valued at the end that
-# settles it, which costs the same for every delay.
+# settles it, which costs the same for every delay. The bodies of the scans are cached, because outside `jit` JAX
+# compiles a scan with a new function at every call.
 
 
 def _unrolled_block(xp: Any, weights: np.ndarray, loans: Array, rewards: Array, dones: Array) -> tuple[Array, Array]:
@@ -271,7 +271,7 @@ def _unrolled_block(xp: Any, weights: np.ndarray, loans: Array, rewards: Array, 
     W, T = loans.shape[0], rewards.shape[0]
     due, rest = weights.astype(rewards.dtype)
     lent = xp.concatenate((loans[::-1], rewards))
-    start = _everywhere(xp, dones, xp.int32(W))
+    start = everywhere(xp, dones, xp.int32(W))
     age = xp.concatenate((start[None], lax.scan(_count(xp, W), start, dones)[1]))  # (T+1, B), at most W
     paid, settled = xp.zeros_like(rewards), xp.zeros_like(rewards)
     for k in range(1, W + 1):
@@ -291,21 +291,13 @@ def _countdown_block(xp: Any, gamma: float, loans: Array, rewards: Array, dones:
     D, T, log_interest = loans.shape[0], rewards.shape[0], -math.log(gamma)
     lent = xp.concatenate((loans[::-1], rewards))
     ends = xp.concatenate((xp.zeros_like(loans, dtype=bool), dones))
-    far, nothing = (_everywhere(xp, dones, value) for value in (xp.int32(D + 1), rewards.dtype.type(0)))
+    far, nothing = (everywhere(xp, dones, value) for value in (xp.int32(D + 1), rewards.dtype.type(0)))
     _, ahead = lax.scan(_count(xp, D + 1), far, ends, reverse=True)
     _, settlement = lax.scan(_settle(xp, D, log_interest), nothing, (lent, ends, ahead))
     # A loan is due at age D only if no end settles it before: `ahead` counts from its own step.
     due = xp.where(ahead[:T] < D, 0.0, lent[:T]) * float(gamma**-D)
     left = xp.where(ahead[T:] > D, lent[T:], 0.0)
     return left[::-1], xp.where(dones, -settlement[D:], rewards - due)
-
-
-def _everywhere(xp: Any, dones: Array, value: Any) -> Array:
-    """Return (B,) of one value, made from `dones` so that `jax.shard_map` lets a scan vary it over devices."""
-    return xp.where(dones[0], value, value)
-
-
-# The bodies of the scans are cached, because outside `jit` JAX compiles a scan with a new function at every call.
 
 
 @lru_cache(maxsize=64)

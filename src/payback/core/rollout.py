@@ -73,7 +73,6 @@ def _shape(xp: Any, transform: RewardTransform, state: State, block: Read) -> tu
 
 
 def _on_device(xp: Any, transform: RewardTransform, state: State, block: Read) -> Any:
-    """Take the form without a loop over T."""
     rewards, _, valid, _ = block
     if not len(rewards):
         return state, rewards
@@ -130,9 +129,7 @@ def _row_step(transform: RewardTransform, xp: Any) -> Callable[[State, Any], tup
 _kept_row_step = lru_cache(maxsize=64)(_row_step)
 
 
-def read_block(
-    name: str, fit: ExpectedShape | None, rewards: Any, dones: Any, valid: Any, settle: Any = None
-) -> tuple[Any, Array, Array, Mask, Mask]:
+def read_block(name: str, fit: ExpectedShape | None, rewards: Any, dones: Any, valid: Any, settle: Any = None) -> Any:
     """Return (xp, rewards, dones, valid, settle): floats and booleans that fit the state; invalid rows become 0."""
     namespace(dones)  # raises for None, too
     whole = None if fit is None else (fit[0], (rewards.shape[0], *fit[1]))

@@ -164,9 +164,8 @@ def scale_by_return_std(gamma: float) -> RewardTransform:
 
         F′_t = F_t / σ(R_0 … R_{t−1}),   R_t = F_t + γ R_{t−1},   R before an episode's first step is 0
 
-    What Gymnasium's NormalizeReward, CleanRL's RND and rsl_rl divide by, read before the step that it scales, over all
-    valid steps of all environments. While the deviation is less than a thousandth of the mean, nothing is divided. It
-    outlives episodes. Put `clip` after it where the first rewards are unlike the later ones.
+    What Gymnasium's NormalizeReward, CleanRL's RND and rsl_rl divide by, but read before the step that it scales. A
+    small deviation, the ends of episodes and the first rewards are treated as by `scale_by_std`.
 
     >>> import numpy as np, payback
     >>> shrink, F = scale_by_return_std(0.5), np.array([[2.0], [5.0], [4.0]])  # R = 2, then 6, whose deviation is 2
@@ -273,7 +272,6 @@ class _ScaleBySchedule(RewardTransform):
         return ScheduleState(steps[-1].to(state.steps.dtype)), rewards * coefficients[:, None]
 
     def _coefficient(self, xp: Any, reward: Array, steps: Array) -> Array:
-        """Return f(n) in the reward's dtype."""
         found = self.f(steps)
         shape = tuple(getattr(found, "shape", ()))
         if shape or not (hasattr(found, "dtype") or isinstance(found, Real)):

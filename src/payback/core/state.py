@@ -99,9 +99,8 @@ def running_mean(state: State) -> float | None:
     """Return F̄, the first one where a chain centres twice; None where nothing is centred."""
     if isinstance(state, CenterState):
         return float(state.mean)
-    if not is_tuple(state):
-        return None
-    return next((mean for part in state if (mean := running_mean(part)) is not None), None)
+    parts = state if is_tuple(state) else ()
+    return next((mean for part in parts if (mean := running_mean(part)) is not None), None)
 
 
 def _like(value: Any, old: Array) -> Any:

@@ -29,8 +29,7 @@ from payback.core.validate import (
 )
 
 T = TypeVar("T", bound="RewardTransform")
-State = Any
-"""A transform's state: a NamedTuple of arrays, or a tuple of states for a chain."""
+State = Any  # a transform's state: a NamedTuple of arrays, or a tuple of states for a chain
 TransformInit = Callable[[Any], State]
 """`init(example) -> state`, for rewards like `example`: any array of their library, dtype, device and shape (B,)."""
 
@@ -49,8 +48,7 @@ class JaxLike(Protocol):
 
 Rewards = NDArray[np.floating[Any]] | NDArray[np.integer[Any]] | TorchLike | JaxLike
 """Rewards: numbers, so that a type checker notices `reward` and `done` swapped."""
-Flags = NDArray[np.bool_] | TorchLike | JaxLike
-"""Flags: booleans. Integers 0 and 1 work at run time, too."""
+Flags = NDArray[np.bool_] | TorchLike | JaxLike  # booleans; integers 0 and 1 work at run time, too
 
 
 class TransformUpdate(Protocol):
@@ -370,7 +368,6 @@ class ChainWithMatch(Chain, Match):
     _after: float = field(init=False, compare=False)  # the constant that multiplies its rewards, and so its debt
 
     def __post_init__(self) -> None:
-        """Take γ from the match and multiply the constants after it."""
         match, scales = _match(self._parts[self._at]), self._parts[self._at + 1 :]
         after = math.prod(scale._factor or 0.0 for scale in scales)
         self._set(_after=after, gamma=match.gamma, falls_due_alone=match.falls_due_alone)
