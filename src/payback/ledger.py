@@ -203,10 +203,10 @@ class Ledger:
         """Return floats and booleans that fit the state; raise if they do not."""
         fit, name = self.transform._expected(state.loans) or (state.owed, state.owed.shape), repr(self.transform)
         xp, reward, event, valid, _ = read_arrays(name, fit, reward, "event", event, valid, None)
-        ends = {"terminated": terminated, "truncated": truncated}
-        read = (None if flags is None else read_flags(name, what, flags, reward) for what, flags in ends.items())
+        terminated = None if terminated is None else read_flags(name, "terminated", terminated, reward)
+        truncated = None if truncated is None else read_flags(name, "truncated", truncated, reward)
         refuse_not_finite(xp, name, reward)
-        return reward, *read, valid, event  # type: ignore[return-value]
+        return reward, terminated, truncated, valid, event
 
     def _ends(self, xp: Any, like: Array, terminated: Any, truncated: Any) -> tuple[Array, Array]:
         """Return the ends that are settled and those that are carried, never both."""

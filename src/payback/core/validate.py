@@ -117,11 +117,12 @@ def read_arrays(
         reward = cast_to(xp, reward, own if fit is None else fit[0].dtype)
     if fit is not None:
         fits(name, fit, reward)
-    given = ((ends, done), ("settle", settle), ("valid", valid))
-    done, settle, valid = (None if x is None else read_flags(name, what, x, reward) for what, x in given)
+    done = None if done is None else read_flags(name, ends, done, reward)
+    settle = None if settle is None else read_flags(name, "settle", settle, reward)
     if valid is not None:
-        reward = xp.where(valid, reward, 0.0)
-        done, settle = (None if x is None else x & valid for x in (done, settle))
+        valid = read_flags(name, "valid", valid, reward)
+        reward, done = xp.where(valid, reward, 0.0), None if done is None else done & valid
+        settle = None if settle is None else settle & valid
     return xp, reward, done, valid, settle
 
 
