@@ -44,13 +44,13 @@ class Mutant(NamedTuple):
 
 
 ONCE, AGES, GEOMETRIC = "core/repay_at_once.py", "core/repay_at_ages.py", "core/repay_geometric.py"
-REPAY, CENTER, SCALING, LEDGER = "core/repay.py", "core/center.py", "core/scaling.py", "ledger.py"
+CENTER, SCALING, LEDGER = "core/center.py", "core/scaling.py", "ledger.py"
 MUTANTS = [
     # signs
     Mutant(ONCE, "xp.where(done, -due, shaped)", "xp.where(done, due, shaped)"),
     Mutant(ONCE, "reward - xp.where(settle, due, 0.0)", "reward + xp.where(settle, due, 0.0)"),
     Mutant(ONCE, "flat[settled] -= due", "flat[settled] += due"),
-    Mutant(ONCE, "return -math.log(self.gamma)", "return math.log(self.gamma)"),
+    Mutant(ONCE, "age * -math.log(self.gamma)", "age * math.log(self.gamma)"),
     Mutant(AGES, "shaped = reward - _weigh(", "shaped = reward + _weigh("),
     Mutant(AGES, "reward - due, done, -rest)", "reward - due, done, rest)"),
     Mutant(AGES, "np.multiply(lent[:T], -float(due_of[-1]))", "np.multiply(lent[:T], float(due_of[-1]))"),
@@ -79,7 +79,7 @@ MUTANTS = [
     Mutant(CENTER, "kept = base.weight * base.fade**count", "kept = base.weight"),
     Mutant(SCALING, "kept * state.squares + xp.sum(", "state.squares + xp.sum("),
     Mutant(SCALING, "cast_to(xp, reward, wide) ** 2", "cast_to(xp, reward, wide)"),
-    Mutant("core/felt.py", "* np.maximum(0.0, 1 - age / rollout)", "* 1"),
+    Mutant("core/felt.py", "np.maximum(0.0, 1 - age / rollout)", "1.0"),
     Mutant("core/felt.py", "exponent = -age * math.log(gamma)", "exponent = age * math.log(gamma)"),
     Mutant("core/matches.py", "shares[self.delay - 1 :] = 1", "shares[:1] = 1"),
     Mutant("core/matches.py", "np.full(self.window, 1 / self.window)", "np.full(self.window, 1.0)"),
@@ -107,9 +107,9 @@ MUTANTS = [
     Mutant(AGES, "self._due_and_rest[1], state.loans", "self._due_and_rest[0], state.loans"),
     Mutant(CENTER, "means[:-1].astype(rewards.dtype)", "means[1:].astype(rewards.dtype)"),
     Mutant(CENTER, "np.count_nonzero(valid) if xp is np else xp.sum(valid)", "seen"),
-    Mutant(REPAY, "dones[:-1] | ~valid[:-1]", "dones[:-1] | valid[:-1]"),
+    Mutant("core/transform.py", "dones[:-1] | ~valid[:-1]", "dones[:-1] | valid[:-1]"),
     # dtypes
-    Mutant(ONCE, "age.astype(lent.dtype) * self._log_interest", "age.astype(np.float64) * self._log_interest"),
+    Mutant(ONCE, "xp.where(lent == 0, 0, age), lent.dtype)", "xp.where(lent == 0, 0, age), np.float64)"),
     Mutant(AGES, "weights.astype(loans.dtype)).dot(loans)", "weights).dot(loans)"),
     Mutant(CENTER, "means[:-1].astype(rewards.dtype)", "means[:-1]"),
     Mutant(SCALING, "reward / cast_to(xp, rms, reward.dtype)", "reward / rms[None]"),

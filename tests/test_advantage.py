@@ -11,7 +11,7 @@ import torch
 import payback
 from payback import advantage
 from payback.check.advantage import advantage_by_loops
-from payback.core import backwards, rollout
+from payback.core import blocks, rollout
 
 from .core.libraries import wide
 
@@ -114,7 +114,7 @@ def test_it_is_what_the_definition_says(form, critic, library):
 
 
 right = advantage.AdvantageEstimator
-summed = backwards.sum_backwards
+summed = blocks.sum_backwards
 ON = {
     "no end is seen": lambda own, rows: (own, rows._replace(goes_on=np.ones_like(rows.goes_on))),
     "a carried end is settled": lambda own, rows: (own, rows._replace(carried=None)),

@@ -81,9 +81,7 @@ __all__ = [
     "taken_back",
 ]
 
-_SUBPACKAGES = ("auditing", "bonuses", "check", "integrations", "mdp", "theory")
-
 
 def __dir__() -> list[str]:
     """List the public names and the public modules, nothing else."""
-    return sorted([*__all__, *_SUBPACKAGES, "__version__"])
+    return sorted([*__all__, "auditing", "bonuses", "check", "integrations", "mdp", "theory", "__version__"])

@@ -4,9 +4,8 @@
     A^I_t = f_t + γλ_I A^I_{t+1}                      0 after an end; with a second critic, GAE of f at discount γλ_I
     f_t   = (1 − λ_I^{K_t}) G_t,   G_t = F_t − F̄_t    K_t = min(D, steps to the episode's last step)
 
-One object has both forms: `delay=None, center=False` pays f = F, the raw bonus of two critics. What GRM teaches under
-GAE is derived in docs/understand/advantage-side.md. Nothing here is mutable, so `estimate` runs under `jit`, `vmap` and
-`scan`.
+`delay=None, center=False` has f = F, the raw bonus of two critics. What GRM teaches under GAE is derived in
+docs/understand/advantage-side.md. Nothing here is mutable, so `estimate` runs under `jit`, `vmap` and `scan`.
 """
 
 from __future__ import annotations
@@ -21,26 +20,14 @@ from array_api_compat import is_jax_namespace, is_torch_namespace
 
 from payback.core import rollout
 from payback.core.arrays import Array, Mask, can_look, cast_to, first_not_finite, namespace
-from payback.core.backwards import Rows, Sum, sum_backwards
-from payback.core.center import center as centering
-from payback.core.rollout import _as_block, _shape, _through_numpy
+from payback.core.blocks import Rows, Sum, sum_backwards
+from payback.core.center import read_center
+from payback.core.rollout import _shape, _through_numpy, read_block
 from payback.core.scaling import scale
 from payback.core.transform import Match, RewardTransform, State
-from payback.core.validate import (
-    detached,
-    read_arrays,
-    read_count,
-    read_flags,
-    read_gamma,
-    read_share,
-    refuse_not_finite,
-)
+from payback.core.validate import detached, read_count, read_flags, read_gamma, read_share
 
 NAME = "grm_adv"
-LATE = (
-    "CleanRL's dones are one step late (dones[t] says whether row t begins an episode): pass "
-    "cat((dones, next_done[None])) with dones_late=True"
-)
 
 
 class Estimate(NamedTuple):
@@ -87,19 +74,10 @@ def grm_adv(
     if on_truncation not in ("settle", "carry"):
         raise ValueError(f"on_truncation must be 'settle' or 'carry', got {on_truncation!r}")
     if isinstance(center, Match):
-        raise TypeError(
-            f"{NAME} repays nothing, and center={center!r} does: give it the bonus' scaling and centring only"
-        )
-    if not isinstance(center, (bool, RewardTransform)):
-        raise TypeError(f"center must be True, False or a transform such as payback.center(1000), got {center!r}")
-    return AdvantageEstimator(
-        read_gamma(gamma),
-        None if delay is None else read_count("delay", delay, least=1),
-        read_share("lam", lam),
-        center if isinstance(center, RewardTransform) else centering() if center else scale(1),
-        read_share("gae_lambda", gae_lambda),
-        on_truncation == "carry",
-    )
+        raise TypeError(f"{NAME} repays nothing, and center={center!r} does: give it the bonus' scaling and centring")
+    gamma, delay = read_gamma(gamma), None if delay is None else read_count("delay", delay, least=1)
+    lam, before, gae_lambda = read_share("lam", lam), read_center(center), read_share("gae_lambda", gae_lambda)
+    return AdvantageEstimator(gamma, delay, lam, before or scale(1), gae_lambda, on_truncation == "carry")
 
 
 def taken_back(progress: Any, start: float = 5 / 8, end: float = 7 / 8, least: float = 1e-3) -> Any:
@@ -148,8 +126,8 @@ class AdvantageEstimator:
         state: State,
         bonuses: Array,
         dones: Array,
-        truncated: Array | None = None,
-        valid: Array | None = None,
+        truncated: Mask = None,
+        valid: Mask = None,
         values: Array | None = None,
         last_values: Array | None = None,
         *,
@@ -166,17 +144,13 @@ class AdvantageEstimator:
         `weight`: w, such as `taken_back(progress)`. `dones_late`: `dones` (and `truncated`) are CleanRL's, one step
         late, with `next_done` as row T.
         """
-        xp = namespace(bonuses)
-        if not (bonuses.ndim == 2 or (bonuses.ndim == 1 and is_jax_namespace(xp))) or not len(bonuses):
+        xp, shape = namespace(bonuses), tuple(bonuses.shape)
+        if not (len(shape) == 2 or (len(shape) == 1 and is_jax_namespace(xp))) or not shape[0]:
             raise ValueError(
-                f"{NAME} needs bonuses of shape (T, B), T at least 1, got {tuple(bonuses.shape)}; one environment is "
-                "(T, 1)"
+                f"{NAME} needs bonuses of shape (T, B), T at least 1, got {shape}; one environment is (T, 1)"
             )
-        fit = self.center._expected(state)
-        whole = None if fit is None else (fit[0], (bonuses.shape[0], *fit[1]))
-        dones = _on_time("dones", dones, bonuses, dones_late)
-        xp, F, ends, valid, _ = read_arrays(NAME, whole, bonuses, "dones", dones, valid, None)
-        refuse_not_finite(xp, NAME, _as_block(F))
+        fit, dones = self.center._expected(state), _on_time("dones", dones, bonuses, dones_late)
+        xp, F, ends, valid, _ = read_block(NAME, fit, bonuses, dones, valid)
         settled, carried = ends, None
         if truncated is not None:
             cut = read_flags(NAME, "truncated", _on_time("truncated", truncated, bonuses, dones_late), F)
@@ -213,7 +187,7 @@ class AdvantageEstimator:
         return Sum(self.lam if fades else None, self.delay or 0, self.discount, self.gae_lambda)
 
     def _read_values(
-        self, xp: Any, F: Array, valid: Array | None, carries: bool, values: Any, last_values: Any
+        self, xp: Any, F: Array, valid: Mask, carries: bool, values: Any, last_values: Any
     ) -> tuple[Array | None, Array | None]:
         """Return V of each row and after it, floats like F."""
         if values is None and last_values is None:
@@ -222,9 +196,7 @@ class AdvantageEstimator:
             given, missing = ("last_values", "values") if values is None else ("values", "last_values")
             raise ValueError(f"{NAME} was given {given} without {missing}; the second critic needs both")
         if self.discount >= 1:
-            raise ValueError(
-                f"{NAME}: the values of a second critic with discount γλ_I = 1 have no bound; take lam or gamma below 1"
-            )
+            raise ValueError(f"{NAME}: a second critic's values at γλ_I = 1 have no bound; take lam or gamma below 1")
         namespace(values, last_values, F)
         each = last_values.ndim == F.ndim
         if carries and not each:
@@ -253,11 +225,14 @@ def _on_time(what: str, flags: Array, like: Array, late: bool) -> Array:
     if rows == T + 1 and late:
         return flags[1:]
     if rows == T + 1 or late:
-        raise ValueError(f"{NAME}: {what} has {rows} rows for bonuses of {T}. {LATE}")
+        raise ValueError(
+            f"{NAME}: {what} has {rows} rows for bonuses of {T}. CleanRL's dones are one step late (dones[t] says "
+            "whether row t begins an episode): pass cat((dones, next_done[None])) with dones_late=True"
+        )
     return flags
 
 
-def _masked(xp: Any, x: Array, valid: Array | None) -> Array:
+def _masked(xp: Any, x: Array, valid: Mask) -> Array:
     return x if valid is None else xp.where(valid, x, 0.0)
 
 

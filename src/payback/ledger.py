@@ -5,8 +5,8 @@
     state, step = ledger.step(state, reward, terminated, truncated)  learn from r_t + step.shaped, step.terminated, ...
     state, dropped = ledger.reset(state, where)                      after a reset in mid-episode
 
-Nothing is mutable and nothing warns, so `step` runs under `jit`, `vmap` and `scan`. `payback.monitor.Monitor` wraps
-`step` and `reset` for hosts that run in Python; it warns, counts and writes the log.
+Nothing is mutable and nothing warns, so `step` runs under `jit`, `vmap` and `scan`. For hosts that run in Python
+`payback.monitor.Monitor` wraps it; it warns, counts and writes the log.
 """
 
 from __future__ import annotations
@@ -19,20 +19,18 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from array_api_compat import is_jax_namespace
 
-from payback.core.arrays import Array, any_of, as_floats, can_look, constant, float_dtype, namespace, running_zero
+from payback.core.arrays import Array, Mask, any_of, can_look, constant, float_dtype, namespace
 from payback.core.transform import Match, RewardTransform
-from payback.core.validate import detached, fits, read_flags, refuse_not_finite, refuse_overflow
+from payback.core.validate import read_arrays, read_flags, refuse_not_finite, refuse_overflow
 from payback.messages import refuse_unknown
 
 OnTruncation = Literal["settle", "carry"]
 """What happens to the debt at a time limit. The default, None, is "settle", and the monitor warns of it once."""
 
-TOLERANCE = 1e-5
-"""An episode cancels if its residual is at most this; correct matches reached 3.3e-6, in float32."""
+TOLERANCE = 1e-5  # an episode cancels if its residual is at most this; correct matches reached 3.3e-6, in float32
 WINDOW, FADED = 64, 0.05
 """Payments are compared with the debt every 64 steps, or sooner, so that γ^t stays above 0.05 in between."""
-LEAST = 1e-7
-"""Initial value of Σγ^t |F′_t|, so that sums below `LEAST`·`TOLERANCE` = 1e-12 count as rounding."""
+LEAST = 1e-7  # initial value of Σγ^t |F′_t|, so that sums below `LEAST`·`TOLERANCE` = 1e-12 count as rounding
 FRESH = np.array([0.0, LEAST, 0.0, 0.0])
 FLOOR, ROUNDINGS = 1e-4, 8
 """A debt can be a small difference of large loans and carries their rounding. So this share of the episode's earlier
@@ -40,17 +38,16 @@ payments counts as paid, or more if eight roundings of them need it."""
 
 
 class Paid(NamedTuple):
-    """The debt that the payments imply, to compare with `owed`."""
-
-    sums: Array
-    """(4, B), for each environment's current episode:
+    """The debt that the payments imply, to compare with `owed`.
 
     debt   Σ_i γ^(i−t) F′_i, the debt that the payments imply
     size   Σ_i γ^(i−t) |F′_i| since the last comparison, plus |debt| + floor at that comparison
     floor  the share of earlier payments that counts as paid; see `FLOOR`
-    worst  the largest residual of its comparisons so far"""
-    steps: Array
-    """Steps since the last comparison."""
+    worst  the largest residual of the comparisons so far
+    """
+
+    sums: Array  # (4, B) of each environment's current episode, as above
+    steps: Array  # since the last comparison
     shared = ("steps",)
 
 
@@ -61,7 +58,7 @@ class LedgerState(NamedTuple):
     """The transform's state."""
     owed: Array
     """(B,) the debt of each environment, valued at its next step."""
-    paid: Paid | tuple[()]
+    paid: Any  # `Paid`, () without a match
     pending: tuple[Array, ...] = ()
     """NumPy's latest payments, oldest first, not yet in `paid`: adding them one by one is slow."""
 
@@ -110,7 +107,6 @@ class Ledger:
     trusted: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse anything but a transform, and other words for what a truncation does."""
         refuse_unknown(self.transform, self.on_truncation)
 
     @cached_property
@@ -139,17 +135,11 @@ class Ledger:
         if self._match is None:
             return LedgerState(loans, nothing, ())
         owed = self._match.owed(loans)
-        steps = 0 if xp is np else running_zero(example, xp.int32)
+        steps = 0 if xp is np else constant(xp, np.zeros(()), example, xp.int32)
         return LedgerState(loans, owed, Paid(_stack(xp, owed, xp.abs(owed) + LEAST, nothing, nothing), steps))
 
     def step(
-        self,
-        state: LedgerState,
-        reward: Array,
-        terminated: Array | None,
-        truncated: Array | None,
-        valid: Array | None = None,
-        event: Array | None = None,
+        self, state: LedgerState, reward: Any, terminated: Mask, truncated: Mask, valid: Mask = None, event: Mask = None
     ) -> tuple[LedgerState, Step]:
         """Step all environments and return the next state; NaN and overflow raise in NumPy and on a CPU.
 
@@ -176,9 +166,10 @@ class Ledger:
         if self._match is None:
             return LedgerState(loans, state.owed, ()), Step(shaped, state.owed, settled, carried, state.owed)
         owed = self._match.owed(loans)
-        if none_ends and (valid is None or _nothing_paid(state, ~valid)):
+        # A payment of 0 in an invalid row changes nothing where nothing has been paid yet.
+        if none_ends and (valid is None or not (state.pending or np.count_nonzero(state.paid.sums[0][~valid]))):
             pending = state.pending + (shaped,)  # noqa: RUF005  a fifth of a microsecond faster
-            if state.paid.steps + len(pending) < self._window:  # type: ignore[union-attr]
+            if state.paid.steps + len(pending) < self._window:
                 residual = None if settled is None else np.zeros_like(shaped)
                 return LedgerState(loans, owed, state.paid, pending), Step(shaped, owed, settled, carried, residual)
         paid, residual = self._add(xp, state, shaped, owed, done, valid)
@@ -208,19 +199,14 @@ class Ledger:
 
     def _read(
         self, state: LedgerState, reward: Any, terminated: Any, truncated: Any, valid: Any, event: Any
-    ) -> tuple[Array, Array, Array, Array | None, Array | None]:
+    ) -> tuple[Array, Array, Array, Mask, Mask]:
         """Return floats and booleans that fit the state; raise if they do not."""
         fit, name = self.transform._expected(state.loans) or (state.owed, state.owed.shape), repr(self.transform)
-        xp = namespace(reward, fit[0])
-        reward = as_floats(xp, detached(reward), fit[0].dtype)
-        fits(name, fit, reward)
-        flags = {"terminated": terminated, "truncated": truncated, "valid": valid, "event": event}
-        read = {what: None if x is None else read_flags(name, what, x, reward) for what, x in flags.items()}
-        if (valid := read["valid"]) is not None:
-            reward, event = xp.where(valid, reward, 0.0), read["event"]
-            read["event"] = None if event is None else event & valid
+        xp, reward, event, valid, _ = read_arrays(name, fit, reward, "event", event, valid, None)
+        terminated = None if terminated is None else read_flags(name, "terminated", terminated, reward)
+        truncated = None if truncated is None else read_flags(name, "truncated", truncated, reward)
         refuse_not_finite(xp, name, reward)
-        return reward, *read.values()  # type: ignore[return-value]
+        return reward, terminated, truncated, valid, event
 
     def _ends(self, xp: Any, like: Array, terminated: Any, truncated: Any) -> tuple[Array, Array]:
         """Return the ends that are settled and those that are carried, never both."""
@@ -232,15 +218,11 @@ class Ledger:
             return terminated | truncated, xp.zeros_like(truncated)
         return terminated, truncated & ~terminated
 
-    def _add(
-        self, xp: Any, state: LedgerState, shaped: Array, owed: Array, ends: Array | None, valid: Array | None
-    ) -> tuple[Paid, Array]:
-        """Add the payments, and return the residual of the episodes that settle at this step.
-
-        The payments imply a debt D, 0 at first, then D ← (D + F′_t)/γ. With a correct match D = owed at every step, and
-        D = 0 after the last. Every `_window` steps D is compared with `owed` and set to it, which also detects a debt
-        left open late in a long episode.
-        """
+    def _add(self, xp: Any, state: Any, shaped: Array, owed: Array, ends: Mask, valid: Mask) -> tuple[Paid, Array]:
+        """Add the payments, and return the residual of the episodes that settle at this step."""
+        # The payments imply a debt D, 0 at first, then D ← (D + F′_t)/γ. With a correct match D = owed at every step,
+        # and D = 0 after the last. Every `_window` steps D is compared with `owed` and set to it, which also detects a
+        # debt left open late in a long episode.
         if valid is None:
             sums, steps = self._sum(xp, state.paid, (*state.pending, shaped))
         else:
@@ -290,11 +272,6 @@ def _stack(xp: Any, *rows: Array) -> Array:
 def _begin(xp: Any, sums: Array, where: Array) -> Array:
     """Reset the sums of the environments `where`."""
     return xp.where(where, constant(xp, FRESH.reshape(4, *(1,) * where.ndim), sums), sums)
-
-
-def _nothing_paid(state: LedgerState, where: np.ndarray) -> bool:
-    """Return whether the environments `where` have not been paid anything yet, so that a payment of 0 is no change."""
-    return not state.pending and state.paid != () and not np.count_nonzero(state.paid.sums[0][where])  # type: ignore[union-attr]
 
 
 def _any(xp: Any, flags: Array) -> bool:

@@ -1,11 +1,10 @@
 """Exact optimal values over the histories of a small episodic MDP, with any history-dependent bonus.
 
-Backward induction over the tree of all histories h_t = (s_0, a_0, s_1, …, s_t):
+Backward induction over the tree of all histories h_t = (s_0, a_0, s_1, …, s_t), exact with `fractions.Fraction`:
 
     Q(h,a) = E[ R + F(h') + γ V(h') ],   V(h) = max_a Q(h,a)                                  (Q, corrected)
 
-With `fractions.Fraction` the answer is exact. Under partial observability the history is what the agent has seen, and
-the tree keeps the probabilities of all true histories behind it.
+Under partial observability h is what the agent has seen, and the tree keeps the probabilities of all true histories.
 """
 
 from __future__ import annotations
@@ -16,15 +15,11 @@ from typing import Any, NamedTuple
 
 from payback.theory import Matching
 
-History = tuple[Any, ...]
-"""(s_0, a_0, s_1, …, s_t), flat; for what the agent has seen, observations in place of states."""
-Bonus = Callable[[History, bool], Any]
-"""F of a history's last transition; the flag says whether it ended the episode."""
-Advice = Callable[[History, Any], Any]
-"""A number for choosing an action after a history."""
-
-LIMIT = 100_000
-"""The most histories a solution may hold: about 1 kB and 20 µs each, so 100 MB and a few seconds."""
+History = tuple[Any, ...]  # (s_0, a_0, s_1, …, s_t), flat; for what the agent has seen, with observations for states
+Worlds = list[tuple[Any, History]]  # (probability, true history) of each world behind what the agent has seen
+Bonus = Callable[[History, bool], Any]  # F of a history's last transition; the flag says whether it ended the episode
+Advice = Callable[[History, Any], Any]  # a number for choosing an action after a history
+LIMIT = 100_000  # the most histories a solution may hold: about 1 kB and 20 µs each, so 100 MB and a few seconds
 
 
 @dataclass(frozen=True)
@@ -131,7 +126,7 @@ def episodes(mdp: MDP, limit: int = LIMIT) -> Iterator[History]:
             open_.extend((*history, action, s) for p, s, _ in ways if p)
 
 
-def matched(bonus: Bonus, matching: Matching | Callable[[int, int, int], Any], gamma: Any) -> Bonus:
+def matched(bonus: Bonus, matching: Matching, gamma: Any) -> Bonus:
     """Repay a bonus as a matching says: F'_t = F_t − Σ_{i≤t} γ^(i−t) F_i m(t,i)                       (drawer)
 
     >>> repaid = matched(lambda history, ended: 1.0, lambda t, i, N: t == N - 1, gamma=0.5)
@@ -153,11 +148,7 @@ def matched(bonus: Bonus, matching: Matching | Callable[[int, int, int], Any], g
 
 def potential_difference(potential: Callable[[History, bool], Any], gamma: Any) -> Bonus:
     """F_t = γΦ_{t+1} − Φ_t with Φ of the history                                        (shaping_reward)"""
-
-    def bonus(history: History, is_last: bool) -> Any:
-        return gamma * potential(history, is_last) - potential(history[:-2], False)
-
-    return bonus
+    return lambda history, is_last: gamma * potential(history, is_last) - potential(history[:-2], False)
 
 
 def ended(mdp: MDP, history: History) -> bool:
@@ -172,21 +163,12 @@ def seen_history(mdp: MDP, history: History) -> History:
     return tuple(x if k % 2 or x not in mdp.transitions else mdp.observe(x) for k, x in enumerate(history))
 
 
-def _value(
-    mdp: MDP,
-    gamma: Any,
-    shaping: Shaping,
-    limit: int,
-    solution: Solution,
-    seen: History,
-    worlds: list[tuple[Any, History]],
-) -> Any:
-    """Return V of a seen history; `worlds` are the true histories behind it with their probabilities."""
-    _refuse_past(len(solution.q) + 1, limit)
-    solution.q[seen] = {}
+def _value(mdp: MDP, gamma: Any, shaping: Shaping, limit: int, found: Solution, seen: History, worlds: Worlds) -> Any:
+    _refuse_past(len(found.q) + 1, limit)
+    q_of = found.q[seen] = {}
     for action in mdp.transitions[worlds[0][1][-1]]:
         now: Any = 0
-        later: dict[History, list[tuple[Any, History]]] = {}
+        later: dict[History, Worlds] = {}
         for p, history in worlds:
             for q, state, reward in mdp.transitions[history[-1]][action]:
                 if not q:
@@ -198,13 +180,13 @@ def _value(
                     later.setdefault(seen_history(mdp, after), []).append((p * q, after))
         for key, group in later.items():
             total = sum(p for p, _ in group)
-            value = _value(mdp, gamma, shaping, limit, solution, key, [(p / total, h) for p, h in group])
+            value = _value(mdp, gamma, shaping, limit, found, key, [(p / total, h) for p, h in group])
             now += total * gamma * value
-        solution.q[seen][action] = now
-    scores = {a: x + (shaping.added(seen, a) if shaping.added else 0) for a, x in solution.q[seen].items()}
-    solution.scores[seen] = scores
+        q_of[action] = now
+    scores = {a: x + (shaping.added(seen, a) if shaping.added else 0) for a, x in q_of.items()}
+    found.scores[seen] = scores
     chosen = max(scores, key=lambda a: scores[a])
-    return solution.q[seen][chosen] + (shaping.ahead(seen, chosen) if shaping.ahead else 0)
+    return q_of[chosen] + (shaping.ahead(seen, chosen) if shaping.ahead else 0)
 
 
 def _refuse_past(count: int, limit: int) -> None:

@@ -48,10 +48,7 @@ def warn_of_transform(transform: RewardTransform) -> None:
             "End the chain with a match such as payback.match_after, or use payback.grm or payback.pbim"
         )
     elif any(getattr(part, "delay", None) == 0 for part in getattr(transform, "_parts", (transform,))):
-        warn(
-            "delay=0 repays each bonus at the step that pays it, so the learner gets none of it; use a delay of at "
-            "least 1"
-        )
+        warn("delay=0 repays each bonus at the step that pays it, so the learner gets none of it; use at least 1")
 
 
 def warn_unseen_debt(transform: RewardTransform, on_truncation: str | None, remedy: str) -> None:

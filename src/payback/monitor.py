@@ -1,10 +1,5 @@
 """Warn, count and log what a ledger does, which the pure ledger cannot.
 
-    monitor = Monitor(payback.ledger.make(payback.grm(0.99, delay=30)), learner_gamma=0.99, record="log")
-    state = monitor.ledger.init(np.zeros(num_envs))
-    state, step = monitor.step(state, bonus, terminated, truncated)      the ledger's step, checked
-    state = monitor.reset(state, where)                                  warns of the first dropped debt
-
 This is the only mutable part of the shaping. A host that steps inside `jit`, or on an accelerator, calls the ledger and
 passes the residuals of a rollout to `Monitor.judge`.
 """
@@ -21,16 +16,14 @@ import numpy as np
 
 from payback import messages
 from payback.auditing.record import Recorder, step_without_debt
-from payback.core.arrays import Array, any_of, constant, namespace, size_of
+from payback.core.arrays import Array, Mask, any_of, constant, namespace, size_of
 from payback.core.center import CenterState
 from payback.core.state import load_shared, load_state
 from payback.core.transform import Match
 from payback.ledger import TOLERANCE, Ledger, LedgerState, Step
 
-ROUNDING = 1e-5
-"""Largest relative difference between the float32 reward that a learner reads and the one that was paid."""
-IDS_PER_WORKER = 1_000_000_000
-"""Worker k numbers its environments from k times this, so that no two workers share an id."""
+ROUNDING = 1e-5  # largest relative difference between the float32 reward that a learner reads and what was paid
+IDS_PER_WORKER = 1_000_000_000  # worker k numbers its environments from k times this, so that no two share an id
 
 
 class Monitor:
@@ -71,9 +64,9 @@ class Monitor:
         messages.warn_of_transform(ledger.transform)
         self.log = None if record is None else Log(record, ledger, worker)
         self.steps = self.finished = self.broken = self.drops = 0
-        self.dropped: Any = 0.0
         self.worst = self._residual = 0.0
-        self._began: np.ndarray | int = 0
+        self.dropped: Any = 0.0
+        self._began: Any = 0
         self.pay_in(pays)
         self._repays = isinstance(ledger.transform, Match)
         self._clear_bonus = getattr(bonus, "reset", None)
@@ -84,22 +77,14 @@ class Monitor:
         self._pays, self._largest = np.dtype(dtype).name, float(np.finfo(dtype).max)
 
     def step(
-        self,
-        state: LedgerState,
-        reward: Array,
-        terminated: Array | None,
-        truncated: Array | None,
-        valid: Array | None = None,
-        event: Array | None = None,
+        self, state: LedgerState, reward: Any, terminated: Mask, truncated: Mask, valid: Mask = None, event: Mask = None
     ) -> tuple[LedgerState, Step]:
         """Take `Ledger.step` and check what it paid."""
         after, step = self.ledger.step(state, reward, terminated, truncated, valid, event)
         self.see(state, reward, step, truncated, valid)
         return after, step
 
-    def see(
-        self, before: LedgerState, reward: Array, step: Step, truncated: Array | None, valid: Array | None = None
-    ) -> None:
+    def see(self, before: LedgerState, reward: Array, step: Step, truncated: Mask, valid: Mask = None) -> None:
         """Check a step of the ledger before it is used: it refuses what the host's dtype cannot hold.
 
         `before`: the state before the step, `truncated`: as the environment reported.
@@ -162,7 +147,7 @@ class Monitor:
         residual, self._residual = self._residual, 0.0
         return residual
 
-    def reset(self, state: LedgerState, where: Array | None = None) -> LedgerState:
+    def reset(self, state: LedgerState, where: Mask = None) -> LedgerState:
         """Start new episodes in the environments `where`, or all; count the debts that this drops."""
         if where is None:
             xp = namespace(state.owed)
@@ -207,11 +192,9 @@ class Monitor:
 
     def _refuse_too_large(self, shaped: Array) -> None:
         """Raise on NaN and on what overflows the host's dtype; on an accelerator `judge` detects it later."""
-        if not isinstance(shaped, np.ndarray):
-            if str(getattr(shaped, "device", "")) != "cpu":
-                return
-            shaped = to_numpy(shaped)
-        paid: np.ndarray[Any, Any] = shaped  # pyright: ignore[reportUnknownVariableType]
+        if str(getattr(shaped, "device", "cpu")) != "cpu":
+            return
+        paid = to_numpy(shaped)
         k = int(np.argmax(np.abs(paid)))
         if not abs(float(paid[k])) <= self._largest:
             began = np.broadcast_to(self._began, paid.shape)
@@ -219,22 +202,18 @@ class Monitor:
 
 
 class Log:
-    """Write each step with a `Recorder`, which the process that steps opens at the first one.
+    """Write each step with a `Recorder`, which the process that steps opens at the first one, in a folder of its own.
 
-    Closing or deleting the log, and the end of Python, write what is left in memory; `kill -9` loses it. Each worker
-    process writes to its own folder inside the log's.
+    Closing or deleting the log, and the end of Python, write what is left in memory; `kill -9` loses it.
     """
 
     def __init__(self, folder: str | Path, ledger: Ledger, worker: int = 0):
         if not isinstance(ledger.transform, Match):
             raise ValueError("record= needs a transform that repays, or there is nothing to audit; add a match")
-        self._folder, self._worker, self._match = Path(folder), worker, ledger.transform
-        self._settles = ledger.settles
+        self._folder, self._worker, self._match, self._settles = Path(folder), worker, ledger.transform, ledger.settles
         self._recorder: Recorder | None = None
 
-    def add(
-        self, reward: np.ndarray, before: Any, step: Step, truncated: Array | None, valid: np.ndarray | None
-    ) -> None:
+    def add(self, reward: np.ndarray, before: Any, step: Step, truncated: Mask, valid: np.ndarray | None) -> None:
         """Record one step; `before`: the transform's state before it, `truncated`: as the environment reported."""
         none = np.zeros(len(reward), dtype=bool)
         settled = none if step.terminated is None else to_numpy(step.terminated)
@@ -267,9 +246,7 @@ class Log:
             self._recorder.close()
 
     def _open(self) -> Recorder:
-        process = multiprocessing.current_process()
-        child = multiprocessing.parent_process() is not None
-        worker = self._worker or (process.pid or 0 if child else 0)
+        worker = self._worker or (0 if multiprocessing.parent_process() is None else os.getpid())
         folder = self._folder / f"worker-{worker}" if worker else self._folder
         self._recorder = Recorder(folder, gamma=self._match.gamma, first_env=worker * IDS_PER_WORKER)
         weakref.finalize(self, _close, self._recorder)
@@ -295,11 +272,7 @@ def _lent(match: Match, reward: np.ndarray, before: Any, valid: np.ndarray | Non
 
 
 def changed(given: np.ndarray, extrinsic: np.ndarray, shaped: np.ndarray) -> int | None:
-    """Return the first environment whose reward is not r_t + F′_t, None if all are.
-
-    >>> changed(np.array([3.0, 1.0]), np.array([1.0, 1.0]), np.array([2.0, 2.0]))
-    1
-    """
+    """Return the first environment whose reward is not r_t + F′_t, None if all are."""
     size = np.abs(extrinsic) + np.abs(shaped)
     wrong = ~(np.abs(given - (extrinsic + shaped)) <= ROUNDING * size + 1e-12)
     return int(np.flatnonzero(wrong)[0]) if np.count_nonzero(wrong) else None

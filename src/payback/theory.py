@@ -1,7 +1,6 @@
 """The theory on one finished episode: any matching, its equivalent potential, and the conditions on both.
 
-A matching m(t, i, N) is the share of the loan of step i that is repaid at step t of an episode of N steps. Tests
-compare the streaming code with these definitions; with `fractions.Fraction` they are exact. The second half has
+Tests compare the streaming code with these definitions; with `fractions.Fraction` they are exact. The second half has
 potential-based shaping as its authors wrote it, on NumPy, Torch and JAX arrays.
 """
 
@@ -19,26 +18,12 @@ from payback.core.arrays import Array, namespace
 from payback.core.errors import InvarianceError
 from payback.core.validate import read_count, read_gamma
 
-__all__ = [
-    "advise",
-    "check_boundary",
-    "check_matching",
-    "look_back",
-    "match_episode",
-    "potential_of",
-    "reward_of",
-    "shape_by_potential",
-    "shape_episodic",
-]
-
 Rewards = np.ndarray | Sequence[Any]
 Matching = Callable[[int, int, int], Any] | np.ndarray
 """m(t, i, N), or the (N, N) array of m(t, i): the share of the loan of step i that is repaid at step t."""
-Episode = Sequence[Any]
-"""s_0, a_0, s_1, a_1, …, s_N in one flat sequence."""
+Episode = Sequence[Any]  # s_0, a_0, s_1, a_1, …, s_N in one flat sequence
 
-TOLERANCE = 1e-9
-"""Largest error of a column sum of floats; fractions and integers must add up to 1 exactly."""
+TOLERANCE = 1e-9  # largest error of a column sum of floats; fractions and integers must add up to 1 exactly
 LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8, 13, 21, 34)
 """The episode lengths at which a matching is checked; most mistakes show at the last step of short episodes."""
 
@@ -48,9 +33,8 @@ def match_episode(rewards: Rewards, matching: Matching, gamma: float | Fraction)
 
         F'_t = F_t − Σ_{i≤t} γ^(i−t) F_i m(t,i)                                   (drawer)
 
-    `matching` is an (N, N) array of m(t, i) or a function m(t, i, N). Raises `InvarianceError` where it doesn't repay
-    every loan exactly once, repays early, or depends on when the episode ends, naming the row or column. With
-    `fractions.Fraction` for γ or the rewards the arithmetic is exact.
+    `matching`: an (N, N) array of m(t, i), or a function m(t, i, N). Raises `InvarianceError` as `check_matching` does.
+    With `fractions.Fraction` for γ or the rewards the arithmetic is exact.
 
     >>> match_episode([1.0, 3.0, 9.0], lambda t, i, N: float(t == min(i + 1, N - 1)), gamma=0.5)
     array([ 1.,  1., -6.])
@@ -58,8 +42,7 @@ def match_episode(rewards: Rewards, matching: Matching, gamma: float | Fraction)
     [Fraction(1, 1), Fraction(-3, 1)]
     """
     F, gamma = _read_episode("rewards", rewards, gamma)
-    m = _read_matching(matching, F)
-    return F - _repaid(F, m, gamma)
+    return F - _repaid(F, _read_matching(matching, F), gamma)
 
 
 def potential_of(rewards: Rewards, matching: Matching, gamma: float | Fraction) -> np.ndarray:
@@ -75,9 +58,7 @@ def potential_of(rewards: Rewards, matching: Matching, gamma: float | Fraction) 
     """
     F, gamma = _read_episode("rewards", rewards, gamma)
     shaped = match_episode(F, matching, gamma)
-    potential = np.zeros(len(F) + 1, dtype=F.dtype)
-    if F.dtype == object:
-        potential[:] = Fraction(0)
+    potential = np.zeros(len(F) + 1) if F.dtype != object else np.array([Fraction(0)] * (len(F) + 1))
     for t in reversed(range(len(F))):
         potential[t] = gamma * potential[t + 1] - shaped[t]
     return potential
@@ -90,8 +71,7 @@ def reward_of(potential: Rewards, matching: Matching, gamma: float | Fraction) -
         F_{N−1} = 0                                                         any value would do: it is repaid at once
 
     Departs from the paper as printed: γ^(i−t) F_i, and m(t,t) ≠ 1 for t < N−1 only, since Condition1 forces
-    m(N−1,N−1) = 1. Matched rewards sum to zero over an episode, γΦ_{t+1} − Φ_t to γᴺΦ_N − Φ_0: where that constant is
-    not 0, no rewards exist, and the error names it.
+    m(N−1,N−1) = 1. Where γᴺΦ_N − Φ_0 is not 0, no rewards exist, because matched rewards sum to zero.
 
     >>> reward_of([0.0, 2.0, 10.0, 0.0], lambda t, i, N: float(t == N - 1), gamma=0.5)
     array([1., 3., 0.])
@@ -111,9 +91,7 @@ def reward_of(potential: Rewards, matching: Matching, gamma: float | Fraction) -
     F = np.zeros_like(target) if target.dtype != object else np.array([Fraction(0)] * N)
     for t in range(N - 1):
         if m[t, t] == 1:
-            raise ValueError(
-                f"m({t}, {t}) = 1 repays that loan at once, so no reward can pay Φ's step {t}; choose m(t, t) ≠ 1"
-            )
+            raise ValueError(f"m({t}, {t}) = 1 repays that loan at once: no reward can pay Φ_{t}; choose m(t, t) ≠ 1")
         repaid = sum((gamma ** (i - t) * F[i] * m[t, i] for i in range(t) if m[t, i] != 0), start=target[t] * 0)
         F[t] = (target[t] + repaid) / (1 - m[t, t])
     return F
@@ -153,8 +131,7 @@ def check_boundary(
 
     `episodes` are flat: s_0, a_0, s_1, …, s_N; `payback.mdp.episodes` yields all of a small MDP's. `potential(episode,
     t)` is Φ_t, t = 0 … N, and may read the whole episode. Wherever two episodes have the same past up to s_t, the left
-    side must be the same. The paper asks for this in expectation; here it must hold on every trajectory, as it does for
-    `match_*`.
+    side must be the same: on every trajectory, although the paper asks for it in expectation.
 
     >>> episodes = [("s", 0, "left"), ("s", 1, "right")]
     >>> check_boundary(lambda episode, t: 1.0 if t == 0 else 0.0, episodes, gamma=0.9)
@@ -169,9 +146,7 @@ def check_boundary(
         raise ValueError("check_boundary got no episodes to check")
     for episode in flat:
         if len(episode) % 2 == 0 or len(episode) < 3:
-            raise ValueError(
-                f"an episode is s_0, a_0, s_1, …, s_N: an odd number of at least 3 entries; got {len(episode)}"
-            )
+            raise ValueError(f"an episode is s_0, a_0, …, s_N: an odd number of at least 3 entries, got {len(episode)}")
         N = len(episode) // 2
         last = float(potential(episode, N))
         for t in range(N):
@@ -219,8 +194,7 @@ def _read_episode(name: str, values: Rewards, gamma: Any, least: int = 1) -> tup
     if plain.ndim != 1 or len(plain) < least:
         raise ValueError(f"{name} must be one episode's numbers, shape (N,) with N ≥ {least}, got shape {plain.shape}")
     if isinstance(gamma, Fraction) or plain.dtype == object:
-        exact = np.empty(len(plain), dtype=object)
-        exact[:] = [Fraction(x) for x in plain.tolist()]
+        exact = np.array([Fraction(x) for x in plain.tolist()], dtype=object)
         return exact, gamma if isinstance(gamma, Fraction) else Fraction(float(gamma))
     numbers: Any = plain.astype(np.float64)
     bad = np.flatnonzero(~np.isfinite(numbers))
@@ -244,33 +218,30 @@ def _matrix_of(matching: Matching, N: int) -> np.ndarray:
     """Return the (N, N) matrix of a matching for an episode of N steps: floats, or objects where it is exact."""
     if callable(matching):
         rows = [[matching(t, i, N) for i in range(N)] for t in range(N)]
+    elif (shape := np.shape(matching)) == (N, N):
+        rows = np.asarray(matching).tolist()
     else:
-        rows = np.asarray(matching)
-        if rows.shape != (N, N):
-            raise ValueError(
-                f"the matching has shape {rows.shape}, the episode {N} steps; pass an (N, N) array or a function "
-                "m(t, i, N)"
-            )
-        rows = rows.tolist()
+        raise ValueError(
+            f"the matching has shape {shape}, the episode {N} steps; pass an (N, N) array or a function m(t, i, N)"
+        )
     exact = any(isinstance(m, Fraction) for row in rows for m in row)
     return np.array(rows, dtype=object if exact else np.float64).reshape(N, N)
 
 
 def _check_matrix(matrix: np.ndarray) -> None:
     """Raise `InvarianceError` at the first row that repays early, or the first column that does not add up to 1."""
-    N = len(matrix)
+    of = f"in an episode of {len(matrix)} steps"
     for t, i in np.argwhere(np.triu(matrix != 0, 1)).tolist():
         raise InvarianceError(
             f"the matching looks ahead (Condition2): row {t} repays {matrix[t, i]} of the loan of step {i}, "
-            f"which is not lent yet, in an episode of {N} steps; m(t, i) must be 0 for i > t"
+            f"which is not lent yet, {of}; m(t, i) must be 0 for i > t"
         )
-    sums = matrix.sum(axis=0)
-    for i in range(N):
-        exact = isinstance(sums[i], (Fraction, int))
-        if not (sums[i] == 1 if exact else abs(sums[i] - 1) <= TOLERANCE):
+    for i, total in enumerate(matrix.sum(axis=0)):
+        exact = isinstance(total, (Fraction, int))
+        if not (total == 1 if exact else abs(total - 1) <= TOLERANCE):
             raise InvarianceError(
-                f"the matching does not repay every loan exactly once (Condition1): column {i} adds up to {sums[i]}, "
-                f"not 1, in an episode of {N} steps; what is left at the last step must be repaid there"
+                f"the matching does not repay every loan exactly once (Condition1): column {i} adds up to {total}, "
+                f"not 1, {of}; what is left at the last step must be repaid there"
             )
 
 
@@ -300,8 +271,7 @@ def shape_by_potential(phi: Array, phi_next: Array, gamma: float) -> Array:
 
         F = γΦ(s') − Φ(s)                                                        (Ng_potential)
 
-    Preserves the optimal policies in infinite horizon, or with one absorbing state, but not in episodes that may end in
-    different states or at different times, because γᴺΦ(s_N) remains.
+    Not exact in episodes that may end in different states or at different times, because γᴺΦ(s_N) remains.
 
     >>> import numpy as np
     >>> shape_by_potential(np.array([1.0]), np.array([4.0]), 0.5)
@@ -315,10 +285,9 @@ def shape_episodic(phi: Array, phi_next: Array, done: Array, gamma: float) -> Ar
 
         F = γΦ(s') − Φ(s),   Φ(s_N) = 0                                          (grzes_potential)
 
-    Preserves the optimal policies of episodic problems, for any end, if Φ is fixed before a_t. It may depend on time if
-    each Φ is read at its own (Devlin & Kudenko 2012), on the belief (Eck et al. 2016), on the actions so far (Goyal et
-    al. 2019). A Φ(s, a) that looks ahead preserves them only if it is added back where actions are chosen,
-    argmax_a Q(s,a) + Φ(s,a) (Wiewiora, Cottrell & Elkan 2003); its F is known one step later, with a'.
+    Preserves the optimal policies if Φ is fixed before a_t. It may depend on time if each Φ is read at its own (Devlin
+    & Kudenko 2012), on the belief (Eck et al. 2016), on the actions so far (Goyal et al. 2019). A Φ(s, a) that looks
+    ahead must be added back where actions are chosen, argmax_a Q(s,a) + Φ(s,a) (Wiewiora, Cottrell & Elkan 2003).
 
     >>> import numpy as np
     >>> shape_episodic(np.array([1.0, 1.0]), np.array([4.0, 4.0]), np.array([False, True]), 0.5)
@@ -333,8 +302,8 @@ def look_back(phi: Array, phi_before: Array, first: Array, gamma: float) -> Arra
 
         F = Φ(s_t, a_t) − γ⁻¹ Φ(s_{t−1}, a_{t−1})
 
-    `first` marks an episode's first step, which has no potential before it. For on-policy learning. In episodes the
-    last potential remains: `match_after(gamma, 1)` is this with Φ = F and a settlement at the end.
+    `first` marks an episode's first step. For on-policy learning. In episodes the last potential remains:
+    `match_after(gamma, 1)` is this with Φ = F and a settlement at the end.
 
     >>> import numpy as np
     >>> look_back(np.array([1.0, 1.0]), np.array([9.0, 4.0]), np.array([True, False]), 0.5)

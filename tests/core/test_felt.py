@@ -1,7 +1,7 @@
 """The felt share against brute force, closed forms, and the figures of THEORY's tables; mutants are seen."""
 
 import math
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -143,42 +143,37 @@ def test_one_that_never_repays_and_one_that_pays_nan():
 # ------------------------------------------------------------------ mutants: brute force must see each of them
 
 
-def wrong_weights(change: Callable[[float, np.ndarray, int | None], Any]) -> Callable[..., np.ndarray]:
-    return lambda lam, ages, rollout: change(lam, np.arange(ages), rollout) * np.ones(ages)
-
-
-MUTANTS: dict[str, tuple[str, Any, dict[str, int]]] = {
-    "γ does not cancel": ("_weights", wrong_weights(lambda lam, k, T: (GAMMA * lam) ** k), {}),
-    "one power over": ("_weights", wrong_weights(lambda lam, k, T: lam ** (k + 1)), {}),
-    "no border": ("_weights", wrong_weights(lambda lam, k, T: lam**k), {"rollout": 6}),
-    "a border one step late": (
-        "_weights",
-        wrong_weights(lambda lam, k, T: lam**k * np.maximum(0, 1 - k / (T + 1))),
-        {"rollout": 6},
-    ),
-    "the end is nothing special": ("_in_episodes", lambda shares, length: shares, {"length": 5}),
-    "the last reward is paid": (
-        "_in_episodes",
-        lambda shares, length: np.where(np.arange(len(shares)) == 0, 0, shares),
-        {"length": 5},
-    ),
+IN_EPISODES = "(shares * (length - 1 - age) + left) / length"
+MUTANTS: dict[str, tuple[str, str, dict[str, int]]] = {
+    "γ does not cancel": ("lam**age", "(match.gamma * lam) ** age", {"n_steps": 6}),
+    "one power over": ("lam**age", "lam ** (age + 1)", {"n_steps": 6}),
+    "no border": ("np.maximum(0.0, 1 - age / rollout)", "1.0", {"rollout": 6}),
+    "a border one step late": ("age / rollout", "age / (rollout + 1)", {"rollout": 6}),
+    "the end is nothing special": (IN_EPISODES, "shares", {"length": 5}),
+    "the last reward is paid": (IN_EPISODES, "np.where(age == 0, 0, shares)", {"length": 5}),
     "a loan at the first step only": (
-        "_in_episodes",
-        lambda shares, length: np.where(np.arange(len(shares)) == length - 1, 1 - shares[:-1].sum(), shares),
+        IN_EPISODES,
+        "np.where(age == length - 1, 1 - shares[:-1].sum(), shares)",
         {"length": 5},
     ),
     "one age missing": (
-        "_first",
-        lambda schedule, ages: np.pad(schedule.shares[: ages - 1], (0, ages))[:ages],
+        "shares = np.concatenate((",
+        "shares = (1 - age / (ages - 1)) * np.concatenate((",
         {"n_steps": 2},
     ),
+    "γ does not cancel, unlimited": ("weights = lam **", "weights = (match.gamma * lam) **", {}),
+    "one power over, unlimited": ("weights = lam **", "weights = lam * lam **", {}),
 }
 
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_brute_force_sees_each_mutant(name: str, monkeypatch: pytest.MonkeyPatch):
-    part, mutant, limits = MUTANTS[name]
+    right, wrong, limits = MUTANTS[name]
     match = payback.match_evenly(GAMMA, 3)
     assert agree(match, 0.9, limits)
-    monkeypatch.setattr(felt, part, mutant)
+    source = Path(felt.__file__).read_text()
+    assert source.count(right) == 1
+    mutant: dict[str, Any] = {"__name__": "mutant"}
+    exec(source.replace(right, wrong), mutant)
+    monkeypatch.setattr(payback, "felt_share", mutant["felt_share"])
     assert not agree(match, 0.9, limits)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import payback
 from payback.core import repay_at_ages
-from payback.core.repay import CHUNK
+from payback.core.blocks import CHUNK
 from payback.core.transform import altered
 
 from .cases import (

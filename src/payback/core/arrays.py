@@ -12,14 +12,9 @@ from typing import Any, cast
 import array_api_compat
 import numpy as np
 
-Array = Any
-"""A NumPy, Torch or JAX array."""
-Mask = Array | None
-"""An array of booleans; None if no flag, or in `valid` every flag, is set."""
-
-FEW = 32
-"""Up to this size `sum(list)` is faster than `np.add.reduce`, whose code falls out of the processor's cache between two
-steps of a learner and then takes ten times as long as in a benchmark."""
+Array = Any  # a NumPy, Torch or JAX array
+Mask = Array | None  # an array of booleans; None if no flag, or in `valid` every flag, is set
+FEW = 32  # up to this size `sum(list)` is faster than `np.add.reduce`, which falls out of the cache between two steps
 
 
 def fields_of(state: Any) -> tuple[str, ...]:
@@ -82,11 +77,6 @@ def wide_dtype(xp: Any) -> Any:
     return xp.float64
 
 
-def running_zero(example: Array, dtype: Any) -> Array:
-    """Return a 0 for running sums, in the library and on the device of `example`."""
-    return constant(namespace(example), np.zeros(()), example, dtype)
-
-
 def cast_to(xp: Any, x: Array, dtype: Any) -> Array:
     """Return `x` in another dtype; `numpy.asarray` also takes NumPy's scalars, which running means are."""
     return np.asarray(x, dtype=dtype) if xp is np else xp.astype(x, dtype)
@@ -95,11 +85,6 @@ def cast_to(xp: Any, x: Array, dtype: Any) -> Array:
 def plain(value: Any) -> Any:
     """Return a NumPy number as a Python number; anything else as it is."""
     return cast(Any, value).item() if isinstance(value, np.generic) else value
-
-
-def as_floats(xp: Any, x: Array, dtype: Any) -> Array:
-    """Return integers as `dtype`; floats stay as they are."""
-    return x if x.dtype == dtype or float_dtype(xp, x) == x.dtype else cast_to(xp, x, dtype)
 
 
 def replaced(xp: Any, x: Array, where: Array, values: Array | float) -> Array:
@@ -120,11 +105,14 @@ def constant(xp: Any, values: np.ndarray, like: Array, dtype: Any = None) -> Arr
     return xp.asarray(values, dtype=dtype, **place)
 
 
-def can_look(xp: Any, x: Array) -> bool:
-    """Return whether values may be read: eager NumPy or CPU Torch.
+def wide_constant(xp: Any, values: np.ndarray, like: Array) -> Array:
+    """Return `values` in the library and on the device of `like`, in the widest float."""
+    return constant(xp, values, like, wide_dtype(xp))
 
-    Not JAX, because reading a value breaks `jit` and stalls an accelerator, nor Torch on a device or under `compile`.
-    """
+
+def can_look(xp: Any, x: Array) -> bool:
+    """Return whether values may be read: eager NumPy or CPU Torch."""
+    # Not JAX, because reading a value breaks `jit` and stalls an accelerator, nor Torch on a device or under `compile`.
     if xp is np or type(x) is np.ndarray:
         return True
     if not array_api_compat.is_torch_array(x) or x.device.type != "cpu":

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from array_api_compat import is_jax_namespace
 
-from payback.core.arrays import Array, Mask, cast_to, constant, namespace, plain, running_zero, sum_of, wide_dtype
-from payback.core.torch_blocks import sums_before_rows, wide
+from payback.core.arrays import Array, Mask, cast_to, constant, namespace, plain, sum_of, wide_dtype
+from payback.core.blocks import sums_before_rows, wide
 from payback.core.transform import RewardTransform
 from payback.core.validate import read_horizon, read_state
 
@@ -32,11 +32,10 @@ class CenterState(NamedTuple):
 def center(horizon: float | None = None) -> RewardTransform:
     """Subtract the mean F̄ of all valid rewards of earlier calls: F'_t = F_t − F̄_t (conversion).
 
-    The mean starts at 0, and all environments share it. F̄_t is fixed when the reward arrives, so a match after it
-    repays exactly what was paid. With `horizon`, a reward keeps (1 − 1/horizon)ⁿ of its weight after n more valid
-    rewards. The paper uses a running mean within an epoch in one place, a cumulative mean over training in another.
-
-    Under `jax.shard_map` each device has a mean of its own, so pass `check_vma=False`.
+    The mean starts at 0, and all environments share it; under `jax.shard_map` those of one device, so pass
+    `check_vma=False`. F̄_t is fixed when the reward arrives, so a match after it repays exactly what was paid. With
+    `horizon`, a reward keeps (1 − 1/horizon)ⁿ of its weight after n more valid rewards. The paper uses a running mean
+    within an epoch in one place, a cumulative mean over training in another.
 
     >>> import numpy as np, payback
     >>> subtract, F = center(), np.array([[2.0, 4.0], [3.0, 6.0]])
@@ -44,6 +43,13 @@ def center(horizon: float | None = None) -> RewardTransform:
     [[2.0, 4.0], [0.0, 3.0]]
     """
     return _Center(plain(horizon))
+
+
+def read_center(given: bool | RewardTransform) -> RewardTransform | None:
+    """Return the transform that an argument `center` stands for, None for False."""
+    if not isinstance(given, (bool, RewardTransform)):
+        raise TypeError(f"center must be True, False or a transform such as payback.center(1000), got {given!r}")
+    return given if isinstance(given, RewardTransform) else center() if given else None
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,13 +60,10 @@ class RunningStatistic(RewardTransform):
     _kind: ClassVar[type[Any]]  # the state: sums, and `fade`
     _whole: ClassVar[tuple[str, ...]] = ()  # those of its sums that are integers
 
-    def __post_init__(self) -> None:
-        """Validate the horizon."""
-        _ = self._fade
+    _fade: ClassVar[float]
 
-    @cached_property
-    def _fade(self) -> float:
-        return read_horizon(self.horizon)
+    def __post_init__(self) -> None:
+        self._set(_fade=read_horizon(self.horizon))
 
     @cached_property
     def _terms(self) -> np.ndarray:
@@ -71,8 +74,9 @@ class RunningStatistic(RewardTransform):
         xp = namespace(example)
         wide = wide_dtype(xp)
         whole = xp.uint32 if is_jax_namespace(xp) and wide == xp.float32 else xp.int64
-        sums = [running_zero(example, whole if name in self._whole else wide) for name in self._kind._fields]
-        return self._kind(*sums)._replace(fade=constant(xp, self._terms, example, wide))
+        kinds = (whole if name in self._whole else wide for name in self._kind._fields)
+        sums = self._kind(*(constant(xp, np.zeros(()), example, kind) for kind in kinds))
+        return sums._replace(fade=constant(xp, self._terms, example, wide))
 
     def _expected(self, state: Any) -> None:
         read_state(self._name, state, self._kind, self._terms)
@@ -134,11 +138,9 @@ def merge_centers(common: CenterState, *later: CenterState) -> CenterState:
     common part fades by all new rewards together.
 
     >>> import numpy as np
-    >>> subtract = center()
+    >>> subtract, no = center(), np.array([False])
     >>> common = subtract.init(np.zeros(1))
-    >>> no = np.array([False])
-    >>> a, _ = subtract.update(common, np.array([1.0]), no)
-    >>> b, _ = subtract.update(common, np.array([5.0]), no)
+    >>> a, b = (subtract.update(common, np.array([F]), no)[0] for F in (1.0, 5.0))
     >>> merged = merge_centers(common, a, b)
     >>> float(merged.mean), int(merged.count), int(merge_centers(merged, a, b).count)
     (3.0, 2, 2)

@@ -18,12 +18,9 @@ import numpy as np
 from payback.core.transform import Match, RewardTransform, Schedule
 from payback.core.validate import read_count, read_gamma, read_share
 
-NEGLIGIBLE = 1e-16
-"""A repayment whose weight λᵏ in the advantage is below this changes no digit of η."""
-MOST_STEPS = 100_000
-"""The most steps of a user-defined match to find its effective share."""
-INTEREST_STEPS = 10_000
-"""The most steps of a user-defined match to find its interest."""
+NEGLIGIBLE = 1e-16  # a repayment whose weight λᵏ in the advantage is below this changes no digit of η
+MOST_STEPS = 100_000  # the most steps of a user-defined match to find its effective share
+INTEREST_STEPS = 10_000  # the most steps of a user-defined match to find its interest
 
 
 def felt_share(
@@ -40,15 +37,13 @@ def felt_share(
 
     `lam`: λ of GAE. With λ = 1 and no other limit the estimate reaches the episode's end, and η is 0.
     `n_steps`: the estimate bootstraps after n steps; the n-step return is `lam=1, n_steps=n`.
-    `rollout`: rollouts of T steps bootstrap at their border, before later repayments; η is the average over the bonus's
-    place in the rollout.
+    `rollout`: rollouts of T steps bootstrap at their border; η is the average over the bonus's place in the rollout.
     `length`: episodes have this many steps, and the last one repays the rest; η is the average over the bonus's step.
     Without it, the episode lasts until the bonus is repaid.
 
-    The η of a chain is that of its match: a constant after it scales bonus and repayment alike, and what stands before
-    it (`center`, `clip`) only sets the size of the bonus. η ignores that one reward moves the later F̄ by 1/count of
-    itself. A user-defined match is stepped in NumPy with one bonus of 1. No event is flagged: `match_when` with an
-    event every W steps has the η of `match_evenly` with that window. A transform that repays nothing has η = 1.
+    The η of a chain is that of its match; that one reward moves the later F̄ is ignored. A user-defined match is stepped
+    in NumPy with one bonus of 1. No event is flagged: `match_when` with an event every W steps has the η of
+    `match_evenly` with that window. A transform that repays nothing has η = 1.
 
     >>> import payback
     >>> round(felt_share(payback.grm(0.995, delay=30), 0.95), 2)
@@ -69,18 +64,24 @@ def felt_share(
     if not given:
         return 1 - _expected_power(match, lam)
     ages = min(given.values())
-    shares = _first(_schedule(match, ages), ages)
+    age, schedule = np.arange(ages), _schedule(match, ages)
+    later = schedule.shares[-1] * schedule.fade ** np.arange(1.0, max(0, ages - len(schedule.shares)) + 1)
+    shares = np.concatenate((schedule.shares[:ages], later))
     if length is not None:
-        shares = _in_episodes(shares, length)
-    return float(1 - shares @ _weights(lam, ages, rollout))
+        # A loan made a steps before the last repays m_k at ages k < a and the rest at age a. Each a < length is equally
+        # likely, so length − 1 − k of them leave m_k as it is, and one settles.
+        left = 1 - np.concatenate(([0.0], np.cumsum(shares[:-1])))
+        shares = (shares * (length - 1 - age) + left) / length
+    in_time = 1.0 if rollout is None else np.maximum(0.0, 1 - age / rollout)  # the chance that no border comes first
+    return float(1 - shares @ (lam**age * in_time))
 
 
 def interest(transform: RewardTransform) -> float:
     """Return the largest γ⁻ᴷ, the factor by which a repayment exceeds its bonus; infinity without a bound.
 
     K is the last age at which the match repays while the episode goes on: D for `match_after`, W for `match_evenly`.
-    `match_at_end`, `match_when` and `match_geometric` have no bound unless γ = 1. A user-defined match has none if it
-    has not repaid one bonus after 10,000 steps, or repays in ever smaller shares.
+    The others have no bound unless γ = 1, nor has a user-defined match that repays in ever smaller shares, or has not
+    repaid one bonus after 10,000 steps.
 
     >>> import payback
     >>> round(interest(payback.grm(0.995, delay=100)), 2), interest(payback.pbim(0.995))
@@ -110,15 +111,11 @@ def delay_for(gamma: float, lam: float, felt: float = 0.8, interest: float = 2.0
     """
     gamma, lam, felt = read_gamma(gamma), read_share("lam", lam), read_share("felt", felt)
     if not isinstance(interest, Real) or isinstance(interest, bool) or not interest >= 1:
-        raise ValueError(
-            f"interest must be at least 1, the largest factor of a repayment to its bonus, got {interest!r}"
-        )
+        raise ValueError(f"interest must be at least 1, the factor of a repayment to its bonus, got {interest!r}")
     if felt == 0:
         return 0
     if lam == 1:
-        raise ValueError(
-            "at lam = 1 every delay has an effective share of 0, because the estimate sees every repayment; lower lam"
-        )
+        raise ValueError("at lam = 1 the estimate sees every repayment, so the effective share is always 0; lower lam")
     if felt == 1 and lam > 0:
         raise ValueError(f"at lam = {lam:g} no delay has an effective share of 1, because λᴰ is never 0; lower felt")
     delay = 1 if lam == 0 else max(1, math.ceil(math.log1p(-felt) / math.log(lam)))
@@ -150,28 +147,11 @@ def _match_in(transform: RewardTransform) -> Match | None:
     return next((found for part in transform._parts if (found := _match_in(part))), transform)
 
 
-def _weights(lam: float, ages: int, rollout: int | None) -> np.ndarray:
-    """λᵏ of a repayment at age k, times the chance that no border comes first."""
-    age = np.arange(ages)
-    return lam**age if rollout is None else lam**age * np.maximum(0.0, 1 - age / rollout)
-
-
-def _in_episodes(shares: np.ndarray, length: int) -> np.ndarray:
-    """Return the shares repaid at each age in episodes of `length` steps, on average over the loan's step.
-
-    A loan made a steps before the last repays m_k at ages k < a and the rest at age a. Each a < length is equally
-    likely, so length − 1 − k of them leave m_k as it is, and one settles.
-    """
-    age = np.arange(len(shares))
-    left = 1 - np.concatenate(([0.0], np.cumsum(shares[:-1])))
-    return (shares * (length - 1 - age) + left) / length
-
-
 def _expected_power(match: Match, lam: float) -> float:
     """E[λᴷ] for λ < 1 and an episode that does not end."""
     ages = min(MOST_STEPS, 1 + math.ceil(math.log(NEGLIGIBLE) / math.log(lam)) if lam else 2)
     shares, fade = _schedule(match, ages)
-    weights = _weights(lam, len(shares), None)
+    weights = lam ** np.arange(len(shares))
     if match._schedule() is None and weights[-1] * abs(1 - shares.sum()) > 1e-9:
         raise ValueError(
             f"{match!r} has not repaid a bonus after {len(shares):,} steps, which still weighs in the advantage at "
@@ -181,20 +161,13 @@ def _expected_power(match: Match, lam: float) -> float:
     return float(shares @ weights + tail)
 
 
-def _first(schedule: Schedule, ages: int) -> np.ndarray:
-    """m_0 … m_{ages−1}."""
-    shares, missing = schedule.shares[:ages], max(0, ages - len(schedule.shares))
-    return np.concatenate((shares, schedule.shares[-1] * schedule.fade ** np.arange(1.0, missing + 1)))
-
-
 def _schedule(match: Match, ages: int) -> Schedule:
     """Return a match's schedule; a user-defined one is stepped over `ages` steps with one bonus of 1."""
     own = match._schedule()
     if own is not None:
         return own
     state, loan, nothing, no_end = match.init(np.zeros(1)), np.ones(1), np.zeros(1), np.zeros(1, dtype=bool)
-    paid = np.zeros(ages)
-    shaped = nothing
+    paid, shaped = np.zeros(ages), nothing
     with np.errstate(over="ignore"):  # a debt that is never due may overflow; payments are checked below
         for age in range(ages):
             state, shaped = match.update(state, nothing if age else loan, no_end)
@@ -202,9 +175,8 @@ def _schedule(match: Match, ages: int) -> Schedule:
     shares = -paid * match.gamma ** np.arange(ages)
     shares[0] += 1
     if not np.isfinite(shares).all():
-        raise ValueError(
-            f"{match!r} paid {paid[~np.isfinite(shares)][0]} after one bonus of 1; run payback.check_transform on it"
-        )
+        bad = paid[~np.isfinite(shares)][0]
+        raise ValueError(f"{match!r} paid {bad} after one bonus of 1; run payback.check_transform on it")
     return Schedule(shares.astype(np.result_type(np.asarray(shaped).dtype, np.float32)))
 
 

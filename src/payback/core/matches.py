@@ -5,10 +5,8 @@ A reward F_i is paid at step i and taken back later in the same episode, with in
     F'_t = F_t − Σ_{i≤t} γ^(i−t) F_i m(t,i)                                          (drawer)
 
 Each function is one choice of m that repays every loan exactly once (Condition1), never before it is lent (Condition2),
-and does not depend on when the episode will end. The last step repays the whole debt, and its own reward at once. So in
-every finished episode
-
-    Σ_t γ^t F'_t = 0.
+and does not depend on when the episode will end. The last step repays the whole debt, and its own reward at once, so
+Σ_t γ^t F'_t = 0 in every finished episode.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from payback.core.center import center as centering
+from payback.core.center import read_center
 from payback.core.errors import InterestWarning
 from payback.core.repay_at_ages import RepayAtAges
 from payback.core.repay_at_once import RepayAtOnce, WhenState
@@ -33,15 +31,14 @@ def match_at_end(gamma: float) -> Match:
 
         F'_t = F_t for t < N−1,   F'_{N−1} = −Σ_{n=0}^{N−2} γ^(n+1−N) F_n            (naive_conversion, pbimmatching)
 
-    The settlement grows as γ⁻ᴺ. `init` warns where episodes of a plausible length would overflow the dtype, and eager
-    NumPy and Torch raise when it happens.
+    The settlement grows as γ⁻ᴺ. `init` warns if long episodes would overflow the dtype; eager NumPy and Torch raise.
 
     >>> import numpy as np, payback
     >>> match, F, done = match_at_end(0.5), np.array([[1.0, 2.0, 9.0]]).T, np.array([[0, 0, 1]]).T
     >>> payback.shape_rollout(match, match.init(F[0]), F, done)[1].ravel()
     array([ 1.,  2., -8.])
     """
-    return _AtEnd(read_gamma(gamma))
+    return RepayAtOnce(read_gamma(gamma))
 
 
 def match_when(gamma: float) -> Match:
@@ -92,8 +89,7 @@ def match_evenly(gamma: float, window: int) -> Match:
     >>> payback.shape_rollout(match, match.init(F[0]), F, done)[1].ravel()
     array([ 4., -2., -2.,  6., -6.])
     """
-    window = read_count("window", window, least=1)
-    gamma = read_gamma(gamma)
+    window, gamma = read_count("window", window, least=1), read_gamma(gamma)
     with refuse_too_many("match_evenly", "window", window):
         return _Evenly(gamma, window)
 
@@ -103,8 +99,7 @@ def match_from_ages(gamma: float, shares: Sequence[float] | np.ndarray) -> Match
 
         m(t,i) = shares[t−i−1] for t < N−1,   m(N−1,i) = 1 − Σ_{t<N−1} m(t,i)                          (drawer)
 
-    The shares must add up to 1, so that a loan is repaid in full as soon as the last age is reached. `match_after` and
-    `match_evenly` are two choices of them.
+    The shares must add up to 1. `match_after` and `match_evenly` are two choices of them.
 
     >>> import numpy as np, payback
     >>> match, F, done = match_from_ages(1.0, [0.75, 0.25]), np.array([[4.0, 0.0, 8.0]]).T, np.array([[0, 0, 1]]).T
@@ -128,8 +123,7 @@ def match_geometric(gamma: float, rate: float) -> Match:
         m(t,i) = (1−λ) λ^(k−1) at age k = t−i ≥ 1,   m(N−1,i) = λ^(k−1)                             (drawer)
         P ← (λP + F_t)/γ,   paying (1−λ)P                                          λ = `rate`
 
-    Needs one number per environment. Stable while λ < γ; beyond, the debt grows as (λ/γ)^t.
-    `match_geometric(gamma, 0)` is `match_after(gamma, 1)`.
+    Needs one number per environment. Beyond λ < γ the debt grows as (λ/γ)^t. λ = 0 is `match_after(gamma, 1)`.
 
     >>> import numpy as np, payback
     >>> match, F, done = match_geometric(1.0, 0.5), np.array([[8.0, 0.0, 0.0, 0.0]]).T, np.array([[0, 0, 0, 1]]).T
@@ -139,18 +133,14 @@ def match_geometric(gamma: float, rate: float) -> Match:
     gamma = read_gamma(gamma)
     if not isinstance(rate, (int, float, np.floating)) or isinstance(rate, bool) or not 0 <= rate < 1:
         raise ValueError(f"rate must lie in [0, 1), got {rate!r}; 0 repays all at the next step")
-    rate = float(rate)
     if rate >= gamma:
         warnings.warn(
-            f"match_geometric: with rate {rate} ≥ gamma {gamma} the debt grows as (rate/gamma)^t over an episode; "
-            "choose a rate below gamma",
+            f"match_geometric: with rate {float(rate)} ≥ gamma {gamma} the debt grows as (rate/gamma)^t over an "
+            "episode; choose a rate below gamma",
             InterestWarning,
             stacklevel=2,
         )
-    return _Geometric(gamma, rate)
-
-
-# ------------------------------------------------------------------ the paper's methods, under the paper's names
+    return RepayGeometric(gamma, float(rate))
 
 
 def pbim(gamma: float, *, center: bool | RewardTransform = True) -> Match:
@@ -186,24 +176,11 @@ def grm(gamma: float, delay: int, *, center: bool | RewardTransform = True) -> M
 
 
 def _centered(center: bool | RewardTransform, match: Match, call: str) -> Match:
-    if isinstance(center, RewardTransform):
-        shaping, call = chain(center, match), f"{call}, center={center!r}"
-    elif not isinstance(center, bool):
-        raise TypeError(f"center must be True, False or a transform such as payback.center(1000), got {center!r}")
-    elif center:
-        shaping = chain(centering(), match)
-    else:
-        shaping, call = match, f"{call}, center=False"
+    before = read_center(center)
+    shaping = match if before is None else chain(before, match)
     assert isinstance(shaping, Match)
-    return altered(shaping, _call=f"{call})")
-
-
-# ------------------------------------------------------------------ each matching's parameters, over its mechanism
-
-
-@dataclass(frozen=True, repr=False)
-class _AtEnd(RepayAtOnce):
-    _name = "match_at_end"
+    shown = "" if center is True else f", center={center!r}"
+    return altered(shaping, _call=f"{call}{shown})")
 
 
 @dataclass(frozen=True, repr=False)
@@ -245,8 +222,3 @@ class _FromAges(RepayAtAges):
 
     def __repr__(self) -> str:
         return f"match_from_ages(gamma={self.gamma!r}, shares={list(self.shares)})"
-
-
-@dataclass(frozen=True, repr=False)
-class _Geometric(RepayGeometric):
-    _name = "match_geometric"

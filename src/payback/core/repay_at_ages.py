@@ -7,8 +7,7 @@ at step t,
     F′_{N−1} = −Σ_{k=1}^{W} γ⁻ᵏ (shares[k−1] + … + shares[W−1]) L_k                               (drawer)
 
 Without shares (W = 0) each loan is repaid at once (trivial_m), so nothing is paid. The state holds the loans of the
-whole window, because the rounding error of the recursion debt ← debt/γ + F − due grows as γ⁻ᵗ. `_step` works in every
-array library; the block forms do the same for a (T, B) block, and tests compare them with stepping.
+whole window, because the rounding error of the recursion debt ← debt/γ + F − due grows as γ⁻ᵗ.
 """
 
 from __future__ import annotations
@@ -22,16 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from array_api_compat import is_jax_namespace
 
-from payback.core.arrays import Array, Mask, constant, float_dtype, namespace, replaced, wide_dtype
-from payback.core.repay import accumulate, split_by_row
-from payback.core.torch_blocks import before_each_row, wide
+from payback.core.arrays import Array, Mask, constant, float_dtype, namespace, replaced, wide_constant
+from payback.core.blocks import accumulate, before_each_row, everywhere, split_by_row, wide
 from payback.core.transform import Repayment, Schedule
 from payback.core.validate import OWN, ExpectedShape, longest_held, read_state, refuse_too_many
 
-UNROLL = 32
-"""The longest window that JAX unrolls; longer ones are counted down or scanned."""
-PER_LOAN = 8
-"""Visiting one loan that an end settles costs about as much as passing this many rewards row by row."""
+UNROLL = 32  # the longest window that JAX unrolls; longer ones are counted down or scanned
+PER_LOAN = 8  # visiting one loan that an end settles costs about as much as passing this many rewards row by row
 
 
 class AgesState(NamedTuple):
@@ -88,7 +84,7 @@ class RepayAtAges(Repayment):
             )
         with refuse_too_many(self._name, "the longest age", W):
             row = xp.zeros_like(example, dtype=dtype)
-            return AgesState(xp.stack([row] * (W + 1))[: W or 1], constant(xp, self._terms, row, wide_dtype(xp)))
+            return AgesState(xp.stack([row] * (W + 1))[: W or 1], wide_constant(xp, self._terms, row))
 
     def _expected(self, state: AgesState) -> ExpectedShape:
         W = len(self._interest) or 1
@@ -129,9 +125,8 @@ class RepayAtAges(Repayment):
             return state, xp.zeros_like(rewards)
         if not is_jax_namespace(xp):
             return super()._block(state, rewards, dones, valid, settle)
-        due, rest = self._due_and_rest
         if valid is None and W <= UNROLL:
-            loans, shaped = _unrolled_block(xp, due, rest, state.loans, rewards, dones)
+            loans, shaped = _unrolled_block(xp, self._due_and_rest, state.loans, rewards, dones)
         elif valid is None and self._at_one_age:
             loans, shaped = _countdown_block(xp, self.gamma, state.loans, rewards, dones)
         else:
@@ -168,20 +163,18 @@ class RepayAtAges(Repayment):
     def _device_block(self, xp: Any, state: Any, rewards: Any, dones: Any, valid: Any, settle: Any) -> Any:
         if valid is None:
             rows = xp.full(rewards.shape[1:], len(rewards), dtype=xp.int64, device=rewards.device)
-            loans, shaped = self._repay_on_device(xp, state.loans, rewards, dones, rows)
-            return AgesState(loans, state.terms), shaped
+            return self._repay_on_device(xp, state, rewards, dones, rows)
         # Take the invalid rows out, and put them back.
         order = xp.argsort((~valid).to(xp.uint8), stable=True, axis=0)  # valid rows first, in time
         taken = rewards.gather(0, order), dones.gather(0, order), valid.sum(0)
-        loans, shaped = self._repay_on_device(xp, state.loans, *taken)
-        return AgesState(loans, state.terms), shaped.gather(0, xp.argsort(order, axis=0))
+        after, shaped = self._repay_on_device(xp, state, *taken)
+        return after, shaped.gather(0, xp.argsort(order, axis=0))
 
-    def _repay_on_device(self, xp: Any, loans: Any, rewards: Any, dones: Any, rows: Any) -> tuple[Array, Array]:
-        """Return the loans left after each column's `rows`, newest first, and the shaped rewards.
-
-        A loan that an end settles is valued at that end, so that no rounding grows.
-        """
-        W, T, device = loans.shape[0], rewards.shape[0], rewards.device
+    def _repay_on_device(self, xp: Any, state: Any, rewards: Any, dones: Any, rows: Any) -> tuple[AgesState, Array]:
+        """Return the state after each column's `rows`, and the shaped rewards."""
+        # A loan that an end settles is valued at that end, so that no rounding grows.
+        loans, T, device = state.loans, rewards.shape[0], rewards.device
+        W = loans.shape[0]
         lent = wide(xp, xp.concat((loans.flip(0), rewards)))
         step = xp.arange(W + T, device=device)[:, None]
         ends = xp.concat((xp.zeros_like(loans, dtype=xp.bool), dones))
@@ -200,14 +193,13 @@ class RepayAtAges(Repayment):
         # After `rows` rows the newest loan stands in row W + rows − 1 of `lent`; loans before the last end are settled.
         at = W + rows[None] - 1 - xp.arange(W, device=device)[:, None]
         final = last.gather(0, W + rows[None] - 1)
-        return xp.where(at > final, lent.gather(0, at), 0.0).to(loans.dtype), shaped
+        left = xp.where(at > final, lent.gather(0, at), 0.0).to(loans.dtype)
+        return AgesState(left, state.terms), shaped
 
 
 def _weigh(xp: Any, weights: np.ndarray, loans: Array) -> Array:
-    """Σ_k weights[…, k]·loans[k], in full precision on every device.
-
-    Not a matrix product outside NumPy, because accelerators round its inputs to bfloat16 or TF32 by default.
-    """
+    """Σ_k weights[…, k]·loans[k], in full precision on every device."""
+    # Not a matrix product outside NumPy, because accelerators round its inputs to bfloat16 or TF32 by default.
     if xp is np:
         return (weights if weights.dtype == loans.dtype else weights.astype(loans.dtype)).dot(loans)
     columns = weights.reshape(*weights.shape, *(1,) * (loans.ndim - 1))
@@ -268,17 +260,19 @@ def _steps_before_end(ends: np.ndarray, B: int) -> np.ndarray:
 
 # Stepping under `lax.scan` would copy the window at every step. A short window is unrolled: each age is a shifted view
 # of the block, and XLA fuses them into one pass. A long delay is counted down: each loan is valued at the end that
-# settles it, which costs the same for every delay.
+# settles it, which costs the same for every delay. The bodies of the scans are cached, because outside `jit` JAX
+# compiles a scan with a new function at every call.
 
 
-def _unrolled_block(
-    xp: Any, due_of: np.ndarray, rest_of: np.ndarray, loans: Array, rewards: Array, dones: Array
-) -> tuple[Array, Array]:
+def _unrolled_block(xp: Any, weights: np.ndarray, loans: Array, rewards: Array, dones: Array) -> tuple[Array, Array]:
     """Repay over W = len(loans) steps as the step does; return the loans left, newest first, and the shaped rewards."""
+    from jax import lax
+
     W, T = loans.shape[0], rewards.shape[0]
-    due, rest = (weights.astype(rewards.dtype) for weights in (due_of, rest_of))
+    due, rest = weights.astype(rewards.dtype)
     lent = xp.concatenate((loans[::-1], rewards))
-    age = _steps_since_end(xp, dones, W)
+    start = everywhere(xp, dones, xp.int32(W))
+    age = xp.concatenate((start[None], lax.scan(_count(xp, W), start, dones)[1]))  # (T+1, B), at most W
     paid, settled = xp.zeros_like(rewards), xp.zeros_like(rewards)
     for k in range(1, W + 1):
         loan = xp.where(age[:-1] >= k, lent[W - k : W - k + T], 0)
@@ -297,31 +291,13 @@ def _countdown_block(xp: Any, gamma: float, loans: Array, rewards: Array, dones:
     D, T, log_interest = loans.shape[0], rewards.shape[0], -math.log(gamma)
     lent = xp.concatenate((loans[::-1], rewards))
     ends = xp.concatenate((xp.zeros_like(loans, dtype=bool), dones))
-    far = _everywhere(xp, dones, xp.int32(D + 1))
+    far, nothing = (everywhere(xp, dones, value) for value in (xp.int32(D + 1), rewards.dtype.type(0)))
     _, ahead = lax.scan(_count(xp, D + 1), far, ends, reverse=True)
-    _, settlement = lax.scan(
-        _settle(xp, D, log_interest), _everywhere(xp, dones, rewards.dtype.type(0)), (lent, ends, ahead)
-    )
+    _, settlement = lax.scan(_settle(xp, D, log_interest), nothing, (lent, ends, ahead))
     # A loan is due at age D only if no end settles it before: `ahead` counts from its own step.
     due = xp.where(ahead[:T] < D, 0.0, lent[:T]) * float(gamma**-D)
     left = xp.where(ahead[T:] > D, lent[T:], 0.0)
     return left[::-1], xp.where(dones, -settlement[D:], rewards - due)
-
-
-def _steps_since_end(xp: Any, dones: Array, most: int) -> Array:
-    """Return (T+1, B): the steps of each row's episode before it, at most `most`."""
-    from jax import lax
-
-    start = _everywhere(xp, dones, xp.int32(most))
-    return xp.concatenate((start[None], lax.scan(_count(xp, most), start, dones)[1]))
-
-
-def _everywhere(xp: Any, dones: Array, value: Any) -> Array:
-    """Return (B,) of one value, made from `dones` so that `jax.shard_map` lets a scan vary it over devices."""
-    return xp.where(dones[0], value, value)
-
-
-# The bodies of the scans are cached, because outside `jit` JAX compiles a scan with a new function at every call.
 
 
 @lru_cache(maxsize=64)

@@ -10,20 +10,17 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from payback.core.arrays import Array, Mask, constant, float_dtype, namespace, wide_dtype
+from payback.core.arrays import Array, Mask, cast_to, float_dtype, namespace, wide_constant
+from payback.core.blocks import accumulate, debts_before_rows, wide
 from payback.core.errors import InterestWarning
-from payback.core.repay import accumulate
-from payback.core.torch_blocks import debts_before_rows, wide
 from payback.core.transform import Repayment, Schedule
 from payback.core.validate import longest_held, refuse_overflow, repay_sooner
 
-LONG_EPISODE = 10_000
-"""`init` warns where an episode of up to this length would overflow."""
+LONG_EPISODE = 10_000  # `init` warns where an episode of up to this length would overflow
 
 
 class AtEndState(NamedTuple):
@@ -46,11 +43,8 @@ class RepayAtOnce(Repayment):
     """Repay all earlier loans at the last step and, with `WhenState`, at flagged steps before it."""
 
     gamma: float
+    _name = "match_at_end"
     _kind: ClassVar[type[AtEndState] | type[WhenState]] = AtEndState
-
-    @cached_property
-    def _log_interest(self) -> float:
-        return -math.log(self.gamma)
 
     def init(self, example: Any, /) -> AtEndState | WhenState:
         """Begin without a debt; warn if the interest of a long episode would overflow."""
@@ -64,8 +58,7 @@ class RepayAtOnce(Repayment):
                 InterestWarning,
                 stacklevel=2,
             )
-        terms = constant(xp, self._terms, lent, wide_dtype(xp))
-        return self._kind(lent, xp.zeros_like(example, dtype=xp.int32), terms)
+        return self._kind(lent, xp.zeros_like(example, dtype=xp.int32), wide_constant(xp, self._terms, lent))
 
     def _repay(self, xp: Any, state: Any, reward: Array, done: Mask, settle: Mask) -> tuple[Any, Array]:
         lent, age = state.lent, xp.where(state.lent == 0, 0, state.age)
@@ -110,15 +103,13 @@ class RepayAtOnce(Repayment):
     def _device_block(self, xp: Any, state: Any, rewards: Any, dones: Any, valid: Any, settle: Any) -> Any:
         events = dones if settle is None or self._kind is AtEndState else dones | settle
         lent = wide(xp, state.lent)
-        debt = lent * xp.where(lent == 0, 1.0, xp.exp(self._log_interest * wide(xp, state.age)))
+        debt = lent * xp.where(lent == 0, 1.0, xp.exp(-math.log(self.gamma) * wide(xp, state.age)))
         debts, left = debts_before_rows(xp, debt, rewards, dones, valid, self.gamma, 1 / self.gamma, events)
         shaped = xp.where(dones, 0.0, rewards) - xp.where(events, debts, 0.0)
         return self._kind(left.to(rewards.dtype), xp.zeros_like(state.age), state.terms), shaped
 
     def _interest(self, xp: Any, lent: Array, age: Array) -> Array:
         """γ^(−age), 1 without a debt, infinite if it overflows the dtype."""
-        age = xp.where(lent == 0, 0, age)
-        if xp is np:
-            with np.errstate(over="ignore"):
-                return np.exp(age.astype(lent.dtype) * self._log_interest)
-        return xp.exp(xp.astype(age, lent.dtype) * self._log_interest)
+        age = cast_to(xp, xp.where(lent == 0, 0, age), lent.dtype)
+        with np.errstate(over="ignore"):
+            return xp.exp(age * -math.log(self.gamma))

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from payback.core.arrays import Array, Mask, constant, float_dtype, namespace, wide_dtype
-from payback.core.repay import split_by_row
-from payback.core.torch_blocks import debts_before_rows
+from payback.core.arrays import Array, Mask, float_dtype, namespace, wide_constant
+from payback.core.blocks import debts_before_rows, split_by_row
 from payback.core.transform import Repayment, Schedule
 
 
@@ -28,6 +27,7 @@ class RepayGeometric(Repayment):
 
     gamma: float
     rate: float
+    _name = "match_geometric"
     _kind = GeometricState
 
     def __post_init__(self) -> None:
@@ -42,7 +42,7 @@ class RepayGeometric(Repayment):
         """Begin without a debt."""
         xp = namespace(example)
         debt = xp.zeros_like(example, dtype=float_dtype(xp, example))
-        return GeometricState(debt, constant(xp, self._terms, debt, wide_dtype(xp)))
+        return GeometricState(debt, wide_constant(xp, self._terms, debt))
 
     def _repay(self, xp: Any, state: Any, reward: Array, done: Mask, settle: Mask) -> tuple[GeometricState, Array]:
         rate = self.rate

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from array_api_compat import is_jax_namespace, is_torch_namespace
 
-from payback.core.arrays import Array, namespace
+from payback.core.arrays import Array, Mask, namespace
 from payback.core.state import leaves, rebuild
 from payback.core.transform import Flags, Rewards, RewardTransform, State
-from payback.core.validate import read_arrays, refuse_not_finite, refuse_overflow
+from payback.core.validate import ExpectedShape, read_arrays, refuse_not_finite, refuse_overflow
 
-HOST = ("cpu",)
-"""Torch's devices whose memory NumPy shares."""
-Read = tuple[Array, Array, Array | None, Array | None]
-"""rewards, dones, valid, settle of a block, after reading."""
+HOST = ("cpu",)  # Torch's devices whose memory NumPy shares
+Read = tuple[Array, Array, Mask, Mask]  # rewards, dones, valid, settle of a block, after reading
 
 
 def shape_rollout(
@@ -43,8 +41,13 @@ def shape_rollout(
     >>> shaped[:, 0]
     array([ 1.,  1., -6.])
     """
-    xp = namespace(rewards)
-    state, shaped = _shape(xp, transform, state, _read_block(transform, state, rewards, dones, valid, settle))
+    xp, F, fit = namespace(rewards), cast(Any, rewards), transform._expected(state)
+    if F.ndim != 2 and (F.ndim != 1 or fit is None or len(fit[1])):
+        raise ValueError(
+            f"shape_rollout needs rewards of shape (T, B), got {tuple(F.shape)}; one environment is (T, 1)"
+        )
+    read = read_block("shape_rollout", fit, F, dones, valid, settle)
+    state, shaped = _shape(xp, transform, state, read[1:])
     refuse_overflow(xp, "shape_rollout", _as_block(shaped))
     return state, shaped
 
@@ -70,7 +73,6 @@ def _shape(xp: Any, transform: RewardTransform, state: State, block: Read) -> tu
 
 
 def _on_device(xp: Any, transform: RewardTransform, state: State, block: Read) -> Any:
-    """Take the form without a loop over T."""
     rewards, _, valid, _ = block
     if not len(rewards):
         return state, rewards
@@ -103,11 +105,9 @@ def _step_through(xp: Any, transform: RewardTransform, state: State, block: Read
 
 
 def _scan(xp: Any, transform: RewardTransform, state: State, block: Read) -> tuple[State, Array]:
-    """Step through a JAX block in one scan.
-
-    Outside `jit` JAX caches the compiled scan by its function, so a transform always passes the same one. Under `jit`
-    nothing is cached, because the transform may hold a tracer.
-    """
+    """Step through a JAX block in one scan."""
+    # Outside `jit` JAX caches the compiled scan by its function, so a transform always passes the same one. Under `jit`
+    # nothing is cached, because the transform may hold a tracer.
     import jax
     from jax.core import Tracer
 
@@ -129,19 +129,13 @@ def _row_step(transform: RewardTransform, xp: Any) -> Callable[[State, Any], tup
 _kept_row_step = lru_cache(maxsize=64)(_row_step)
 
 
-def _read_block(
-    transform: RewardTransform, state: State, rewards: Array, dones: Array, valid: Array | None, settle: Array | None
-) -> Read:
-    """Return floats and booleans of one (T, B) shape that fits the state; invalid rows become 0."""
-    fit = transform._expected(state)
-    if rewards.ndim != 2 and (rewards.ndim != 1 or fit is None or len(fit[1])):
-        raise ValueError(
-            f"shape_rollout needs rewards of shape (T, B), got {tuple(rewards.shape)}; one environment is (T, 1)"
-        )
+def read_block(name: str, fit: ExpectedShape | None, rewards: Any, dones: Any, valid: Any, settle: Any = None) -> Any:
+    """Return (xp, rewards, dones, valid, settle): floats and booleans that fit the state; invalid rows become 0."""
+    namespace(dones)  # raises for None, too
     whole = None if fit is None else (fit[0], (rewards.shape[0], *fit[1]))
-    xp, rewards, dones, valid, settle = read_arrays("shape_rollout", whole, rewards, "dones", dones, valid, settle)
-    refuse_not_finite(xp, "shape_rollout", _as_block(rewards))
-    return rewards, dones, valid, settle
+    read = read_arrays(name, whole, rewards, "dones", dones, valid, settle)
+    refuse_not_finite(read[0], name, _as_block(read[1]))
+    return read
 
 
 def _as_block(values: Array) -> Array:

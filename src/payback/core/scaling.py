@@ -11,22 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from payback.core.arrays import (
-    Array,
-    Mask,
-    can_look,
-    cast_to,
-    constant,
-    float_dtype,
-    namespace,
-    plain,
-    running_zero,
-    wide_dtype,
-)
+from payback.core.arrays import Array, Mask, can_look, cast_to, constant, float_dtype, namespace, plain, wide_constant
+from payback.core.blocks import before_each_row, sums_before_rows, wide
 from payback.core.center import RunningStatistic
-from payback.core.torch_blocks import before_each_row, sums_before_rows, wide
 from payback.core.transform import RewardTransform, State
-from payback.core.validate import ExpectedShape, read_gamma, read_state, refuse_made
+from payback.core.validate import ExpectedShape, read_gamma, read_made, read_state
 
 
 def scale(c: float) -> RewardTransform:
@@ -82,8 +71,8 @@ def scale_by_rms(horizon: float | None = None) -> RewardTransform:
 
         F′_t = F_t / √(Σ_{i<t} w_i F_i² / Σ_{i<t} w_i)         w_i = 1, or (1 − 1/horizon)^(rewards since)
 
-    The scale comes from earlier steps only, so it is causal, unlike normalisation by statistics of the whole rollout.
-    It is 1 until the first reward that is not 0, and it outlives episodes.
+    Causal, unlike statistics of a whole rollout. The scale is 1 until the first reward that is not 0, and outlives
+    episodes.
 
     >>> import numpy as np, payback
     >>> shrink, F = scale_by_rms(), np.array([[2.0], [4.0]])
@@ -131,9 +120,9 @@ def scale_by_std(horizon: float | None = None) -> RewardTransform:
 
         F′_t = F_t / σ_t,   σ_t² = Σ_{i<t} w_i (F_i − F̄)² / Σ_{i<t} w_i     w_i = 1, or (1 − 1/horizon)^(rewards since)
 
-    The mean stays in F′; `center` removes it. The deviation is read before the step that it scales, so it is causal,
-    unlike that of a whole rollout. While it is less than a thousandth of the mean, nothing is divided. It outlives
-    episodes. Put `clip` after it where the first rewards are unlike the later ones.
+    The mean stays in F′; `center` removes it. Causal, unlike statistics of a whole rollout. While σ is less than a
+    thousandth of the mean, nothing is divided. It outlives episodes. Put `clip` after it if the first rewards may be
+    unlike the later ones.
 
     >>> import numpy as np, payback
     >>> shrink, F = scale_by_std(), np.array([[2.0, 6.0], [4.0, 6.0]])
@@ -159,11 +148,11 @@ class _ScaleByStd(RunningStatistic):
 
 
 class ReturnStdState(NamedTuple):
-    """The running mean and spread of discounted returns, and each environment's return so far."""
+    """The running mean and spread of discounted returns, as in `StdState`, and each environment's return so far."""
 
-    weight: Array  # the number of valid steps so far
-    mean: Array  # the mean of their R
-    spread: Array  # Σ (R − R̄)² over them
+    weight: Array
+    mean: Array
+    spread: Array
     returns: Array  # (B,) R of each environment's current episode
     terms: Array  # (1,) γ
     shared = ("weight", "mean", "spread")
@@ -175,9 +164,8 @@ def scale_by_return_std(gamma: float) -> RewardTransform:
 
         F′_t = F_t / σ(R_0 … R_{t−1}),   R_t = F_t + γ R_{t−1},   R before an episode's first step is 0
 
-    What Gymnasium's NormalizeReward, CleanRL's RND and rsl_rl divide by, read before the step that it scales, over all
-    valid steps of all environments. While the deviation is less than a thousandth of the mean, nothing is divided. It
-    outlives episodes. Put `clip` after it where the first rewards are unlike the later ones.
+    What Gymnasium's NormalizeReward, CleanRL's RND and rsl_rl divide by, but read before the step that it scales. A
+    small deviation, the ends of episodes and the first rewards are treated as by `scale_by_std`.
 
     >>> import numpy as np, payback
     >>> shrink, F = scale_by_return_std(0.5), np.array([[2.0], [5.0], [4.0]])  # R = 2, then 6, whose deviation is 2
@@ -199,8 +187,8 @@ class _ScaleByReturnStd(RewardTransform):
     def init(self, example: Any, /) -> ReturnStdState:
         xp = namespace(example)
         returns = xp.zeros_like(example, dtype=float_dtype(xp, example))
-        zero = running_zero(example, wide_dtype(xp))
-        return ReturnStdState(zero, zero, zero, returns, constant(xp, self._terms, returns, wide_dtype(xp)))
+        zero = wide_constant(xp, np.zeros(()), example)
+        return ReturnStdState(zero, zero, zero, returns, wide_constant(xp, self._terms, example))
 
     def _expected(self, state: ReturnStdState) -> ExpectedShape:
         read_state(self._name, state, ReturnStdState, self._terms)
@@ -261,7 +249,7 @@ class _ScaleBySchedule(RewardTransform):
     def init(self, example: Any, /) -> ScheduleState:
         xp = namespace(example)
         # In float32 a count would stop at 2²⁴; the library's default integer stops near 2³¹ at the earliest.
-        return ScheduleState(running_zero(example, xp.asarray(0).dtype))
+        return ScheduleState(constant(xp, np.zeros(()), example, xp.asarray(0).dtype))
 
     def _expected(self, state: State) -> None:
         read_state(self._name, state, ScheduleState)
@@ -284,7 +272,6 @@ class _ScaleBySchedule(RewardTransform):
         return ScheduleState(steps[-1].to(state.steps.dtype)), rewards * coefficients[:, None]
 
     def _coefficient(self, xp: Any, reward: Array, steps: Array) -> Array:
-        """Return f(n) in the reward's dtype."""
         found = self.f(steps)
         shape = tuple(getattr(found, "shape", ()))
         if shape or not (hasattr(found, "dtype") or isinstance(found, Real)):
@@ -308,7 +295,7 @@ def _deviation(xp: Any, weight: Array, mean: Array, spread: Array) -> Array:
 
 
 def _with_rows(
-    xp: Any, moments: tuple[Array, ...], rows: Array, valid: Array | None, fade: Array | None
+    xp: Any, moments: tuple[Array, ...], rows: Array, valid: Mask, fade: Array | None
 ) -> tuple[Array, Array, Array]:
     """Add the valid rows to (weight, mean, spread), of which old ones keep `fade` per row (Chan et al. 1979)."""
     weight, mean, spread = moments
@@ -391,17 +378,6 @@ class _Stateless(_Memoryless):
     f: Callable[[Any], Any]
     _name = "stateless"
 
-    def _apply(self, xp: Any, reward: Array) -> Array:
-        shaped = self.f(reward)
-        if getattr(shaped, "shape", None) != reward.shape:
-            raise ValueError(
-                f"stateless: the function returned shape {getattr(shaped, 'shape', None)} for rewards of shape "
-                f"{tuple(reward.shape)}; it must return one number per reward"
-            )
-        shaped = shaped if shaped.dtype == reward.dtype else cast_to(xp, shaped, reward.dtype)
-        return shaped * 1 if shaped is reward else shaped  # the caller may change what is paid
-
     def _step(self, xp: Any, state: State, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[State, Array]:
-        state, shaped = super()._step(xp, state, reward, done, valid, settle)
-        refuse_made(xp, self, shaped)  # once the invalid rows are 0: they were 0 before, of which a log makes −∞
-        return state, shaped
+        shaped = read_made(xp, "stateless: the function", self.f(reward), reward, valid)
+        return state, shaped * 1 if shaped is reward else shaped  # the caller may change what is paid

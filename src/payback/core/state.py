@@ -1,15 +1,10 @@
 """The state of a transform: list its arrays, find what all environments share, save and load it.
 
 A state is an array, or a NamedTuple, tuple, list or dict of states. Most arrays hold one value per environment, which
-ends with the episode; a NamedTuple names the others in two class attributes:
+ends with the episode; a NamedTuple, ours or yours, names the others in two class attributes:
 
-    class CenterState(NamedTuple):
-        mean: Array
-        fade: Array
-        shared = ("mean",)      one value for all environments, which outlives their episodes: F̄
-        constants = ("fade",)   never changes, and identifies the transform
-
-Your own states may do the same. Without `shared` nothing is shared.
+    shared = ("mean",)      one value for all environments, which outlives their episodes: F̄
+    constants = ("fade",)   never changes, and identifies the transform
 """
 
 from __future__ import annotations
@@ -38,8 +33,6 @@ OURS = {kind.__name__: kind for kind in (AgesState, AtEndState, GeometricState, 
 """The states that `load_state` rebuilds by name; other NamedTuples need an example."""
 Role = Literal["environment", "shared", "constant"]
 """What an array of a state belongs to: each environment, all of them together, or the transform."""
-
-# ------------------------------------------------------------------ the arrays of a state
 
 
 def leaves(state: State) -> list[Any]:
@@ -87,9 +80,6 @@ def _declared(state: Any, attribute: str) -> tuple[str, ...]:
     return names
 
 
-# ------------------------------------------------------------------ what all environments share
-
-
 def shared_of(state: State) -> list[Array]:
     """Return the arrays that all environments share and that outlive their episodes: F̄ and its like."""
     return [leaf for leaf, role, _ in _walk(state) if role == "shared"]
@@ -100,9 +90,7 @@ def with_shared(state: State, arrays: list[Any]) -> State:
     own = shared_of(state)
     shapes, given = [tuple(np.shape(x)) for x in own], [tuple(np.shape(x)) for x in arrays]
     if shapes != given:
-        raise ValueError(
-            f"the state shares arrays of shapes {shapes} and was given {given}; take them from the same transform"
-        )
+        raise ValueError(f"the state shares arrays of shapes {shapes}, not {given}; take them from the same transform")
     new = iter([_like(x, old) for x, old in zip(arrays, own, strict=True)])
     return rebuild(state, (next(new) if role == "shared" else x for x, role, _ in _walk(state)))
 
@@ -111,9 +99,8 @@ def running_mean(state: State) -> float | None:
     """Return F̄, the first one where a chain centres twice; None where nothing is centred."""
     if isinstance(state, CenterState):
         return float(state.mean)
-    if not is_tuple(state):
-        return None
-    return next((mean for part in state if (mean := running_mean(part)) is not None), None)
+    parts = state if is_tuple(state) else ()
+    return next((mean for part in parts if (mean := running_mean(part)) is not None), None)
 
 
 def _like(value: Any, old: Array) -> Any:
@@ -124,13 +111,10 @@ def _like(value: Any, old: Array) -> Any:
     return constant(namespace(old), np.asarray(_on_cpu(value) if is_torch_array(value) else value), old)
 
 
-# ------------------------------------------------------------------ files
-
-
 def save_state(path: str | os.PathLike[str], state: State) -> None:
     """Write a state to an NPZ file, whole or not at all. The path is used as given, with no suffix added.
 
-    Takes the states of payback's transforms, and your own: NamedTuples, tuples, lists and dicts of arrays and numbers.
+    A state of your own may hold NamedTuples, tuples, lists and dicts of arrays and numbers.
 
     >>> import tempfile, numpy as np, payback
     >>> shaping = payback.grm(0.99, delay=10)
@@ -157,10 +141,7 @@ def load_state(path: str | os.PathLike[str], like: State = None) -> State:
 
 
 def load_shared(path: str | os.PathLike[str], state: State) -> State:
-    """Return `state` with the shared arrays of a file that was saved with any number of environments.
-
-    Raises ValueError where the file holds a state of another transform, γ or horizon.
-    """
+    """Return `state` with the shared arrays of a file, saved by the same transform with any number of environments."""
     return with_shared(state, shared_of(_load(path, state, any_number=True)))
 
 
@@ -203,10 +184,7 @@ def _load(path: str | os.PathLike[str], like: State, any_number: bool = False) -
     if like is not None and (difference := _difference(outline, arrays, like, any_number)):
         raise ValueError(f"{path} holds the state of another transform: {difference}; load it with its own")
     if like is None and (foreign := _foreign(outline)):
-        raise ValueError(
-            f"{path} holds a {foreign}, a class of your own; "
-            "pass load_state an example of the state, like=transform.init(…)"
-        )
+        raise ValueError(f"{path} holds a {foreign}, a class of your own; pass load_state like=transform.init(…)")
     try:
         return _stored(outline, arrays, like)
     except Exception as error:

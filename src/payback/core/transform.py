@@ -1,10 +1,8 @@
 """What a reward transform is: `RewardTransform`; `Match`, one that repays what it pays; `chain`, several in a row.
 
-`Repayment` is what payback's own matches have in common.
-
 A transform is a pair of pure functions, `init` and `update`. payback's own are frozen dataclasses of their parameters,
-so they compare by them and can be pickled. `update` validates the arrays once and takes the raw `_step`, which trusts
-them; `chain` and `shape_rollout` validate once for all their parts.
+so they compare by them and can be pickled; `Repayment` is what the matches have in common. `update` validates the
+arrays once and takes the raw `_step`, which trusts them; `chain` and `shape_rollout` validate once for all their parts.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from payback.core.arrays import Array, Mask, fields_of, is_tuple, namespace
-from payback.core.repay import invalid_only_between_episodes
 from payback.core.validate import (
     OWN,
     ExpectedShape,
@@ -31,8 +28,10 @@ from payback.core.validate import (
     refuse_overflow,
 )
 
-State = Any
-"""A transform's state: a NamedTuple of arrays, or a tuple of states for a chain."""
+T = TypeVar("T", bound="RewardTransform")
+State = Any  # a transform's state: a NamedTuple of arrays, or a tuple of states for a chain
+TransformInit = Callable[[Any], State]
+"""`init(example) -> state`, for rewards like `example`: any array of their library, dtype, device and shape (B,)."""
 
 
 class TorchLike(Protocol):
@@ -49,29 +48,23 @@ class JaxLike(Protocol):
 
 Rewards = NDArray[np.floating[Any]] | NDArray[np.integer[Any]] | TorchLike | JaxLike
 """Rewards: numbers, so that a type checker notices `reward` and `done` swapped."""
-Flags = NDArray[np.bool_] | TorchLike | JaxLike
-"""Flags: booleans. Integers 0 and 1 work at run time, too."""
-
-
-TransformInit = Callable[[Any], State]
-"""`init(example) -> state`, for rewards like `example`: any array of their library, dtype, device and shape (B,)."""
+Flags = NDArray[np.bool_] | TorchLike | JaxLike  # booleans; integers 0 and 1 work at run time, too
 
 
 class TransformUpdate(Protocol):
-    """`update(state, reward, done, valid=None, settle=None) -> (state, shaped)`: one step of B environments."""
+    """`update(state, reward, done, valid=None, settle=None) -> (state, shaped)`: the next state and F′_t.
 
-    def __call__(
+    All arrays are (B,), or () for one environment under `jax.vmap`.
+    `state`: what `init` or the last `update` returned; it is not changed.
+    `reward`: F_t, the intrinsic reward that came with this transition.
+    `done`: whether this transition ended its episode, terminated or truncated.
+    `valid`: False marks an invalid row, such as Gymnasium's autoreset row: it is paid 0 and changes nothing.
+    `settle`: True marks an event at which `match_when` repays; other transforms ignore it.
+    """
+
+    def __call__(  # noqa: D102
         self, state: Any, reward: Rewards, done: Flags, valid: Flags | None = None, settle: Flags | None = None
-    ) -> tuple[State, Any]:
-        """Return the next state and F′_t. All arrays are (B,), or () for one environment under `jax.vmap`.
-
-        `state`: what `init` or the last `update` returned; it is not changed.
-        `reward`: F_t, the intrinsic reward that came with this transition.
-        `done`: whether this transition ended its episode, terminated or truncated.
-        `valid`: False marks an invalid row, such as Gymnasium's autoreset row: it is paid 0 and changes nothing.
-        `settle`: True marks an event at which `match_when` repays; other transforms ignore it.
-        """
-        ...
+    ) -> tuple[State, Any]: ...
 
 
 class Schedule(NamedTuple):
@@ -116,13 +109,11 @@ class RewardTransform:
         return state, shaped
 
     def _expected(self, state: State) -> ExpectedShape | None:
-        """Return what rewards must fit, None if any will do; raise if the state belongs to another transform."""
+        """Return what rewards must fit, None if any will do; refuse the state of another transform."""
 
     def _step(self, xp: Any, state: State, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[State, Array]:
-        """Take one step with validated arrays: floats of the state's dtype, booleans, 0 and no end in invalid rows.
-
-        NumPy's `done` is None if no episode ends. This default calls the `update` of a user-defined transform.
-        """
+        """Take one step with validated arrays: floats of the state's dtype, booleans, 0 and no end in invalid rows."""
+        # NumPy's `done` is None if no episode ends. This default calls the `update` of a user-defined transform.
         ends: Any = xp.zeros_like(reward, dtype=bool) if done is None else done
         state, shaped = self.update(state, reward, ends, valid, settle)
         return state, read_made(xp, self, shaped, reward, valid)
@@ -144,11 +135,8 @@ class RewardTransform:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what to pickle or copy: everything but cached properties."""
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if not isinstance(getattr(type(self), name, None), cached_property)
-        }
+        kind = type(self)
+        return {k: x for k, x in vars(self).items() if not isinstance(getattr(kind, k, None), cached_property)}
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.__getstate__() == other.__getstate__()
@@ -167,9 +155,9 @@ class RewardTransform:
 class Match(RewardTransform):
     """A transform that repays: it takes back every reward it pays, later in the same episode and with interest.
 
-    The guarantee holds for a `Match` and a learner that discounts with its `gamma`. Write a matching of your own as a
-    `Match` with `gamma`, `owed` and `drop`; it then works in chains, in every adapter, through resets, and with
-    `save_state`. `payback.check_transform` checks that it repays exactly.
+    The guarantee holds for a learner that discounts with its `gamma`. A matching of your own, made with `gamma`, `owed`
+    and `drop`, works in chains, in every adapter, through resets, and with `save_state`; `payback.check_transform`
+    checks that it repays exactly.
 
     `owed(state)`: (B,), the debt of each environment valued at its next step.
     `drop(state, where)`: the state without the debt of the environments `where`.
@@ -218,10 +206,7 @@ class Match(RewardTransform):
         raise NotImplementedError(f"{type(self).__name__} has no drop")
 
     def _schedule(self) -> Schedule | None:
-        """Return when a loan is repaid, if known; otherwise `felt_share` finds out with one loan."""
-
-
-T = TypeVar("T", bound=RewardTransform)
+        """Return when a loan is repaid; None if `felt_share` has to find out with one loan."""
 
 
 class Repayment(Match):
@@ -253,15 +238,16 @@ class Repayment(Match):
         return self._where(namespace(state[0]), where, (0,) * len(state), state)
 
     def _where(self, xp: Any, where: Array, new: Any, old: Any) -> State:
-        """Return a state with the `new` arrays of the environments `where`, and the `old` ones of all others."""
+        """Return the `new` arrays of the environments `where`, and the `old` ones of all others."""
         return self._kind(*(xp.where(where, x, y) for x, y in zip(new[:-1], old[:-1], strict=True)), old[-1])
 
     def _block(self, state: State, rewards: Array, dones: Array, valid: Mask, settle: Mask) -> Any:
         if namespace(rewards) is not np:
             return NotImplemented
         if valid is not None:
+            # The loans of an environment must stop ageing in its invalid rows, unless it has none there.
             debtless: Any = np.atleast_2d(state[0] == 0).all(axis=0)
-            if not invalid_only_between_episodes(dones, valid, debtless):
+            if not (valid | np.concatenate((debtless[None], dones[:-1] | ~valid[:-1]))).all():
                 return NotImplemented
         return self._numpy_block(state, rewards, dones, settle)
 
@@ -282,8 +268,7 @@ def owed(transform: RewardTransform, state: State) -> Array:
 
         Debt_t = Σ_{i<t} γ^(i−t) F_i (1 − Σ_{j<t} m(j,i))            (the zero-sum property)
 
-    The shaped rewards of the rest of the episode return exactly −Debt_t, whatever the agent does. For a chain this
-    includes the constants after the match. You may change the returned array.
+    The rest of the episode's shaped rewards return exactly −Debt_t, whatever the agent does. You may change the array.
 
     >>> import numpy as np, payback
     >>> match = payback.match_at_end(0.5)
@@ -319,14 +304,10 @@ def _match(transform: RewardTransform) -> Match:
     return transform
 
 
-# ------------------------------------------------------------------ chain
-
-
 def chain(*transforms: RewardTransform) -> RewardTransform:
     """Pass the reward through the transforms, first to last; the result is a `Match` if one of them is.
 
-    Only a constant `scale` may follow a match: clipping, centring, a running scale or a second match would undo the
-    exact repayment, so `chain` refuses them.
+    Only a constant `scale` may follow a match: anything else would undo the exact repayment, so `chain` refuses it.
 
     >>> import numpy as np, payback
     >>> shaping = chain(payback.clip(-1, 1), payback.scale(0.5))
@@ -335,7 +316,8 @@ def chain(*transforms: RewardTransform) -> RewardTransform:
     >>> chain(payback.center(), payback.match_at_end(0.9))
     chain(center(), match_at_end(gamma=0.9))
     """
-    return Chain(transforms) if _match_place(transforms) is None else ChainWithMatch(transforms)
+    place = _match_place(transforms)
+    return Chain(transforms) if place is None else ChainWithMatch(transforms, place)
 
 
 @dataclass(frozen=True, repr=False)
@@ -382,15 +364,13 @@ class Chain(RewardTransform):
 class ChainWithMatch(Chain, Match):
     """Several transforms, one of them a match."""
 
-    _at: int = field(init=False, compare=False)  # the place of the match
+    _at: int = 0  # the place of the match
     _after: float = field(init=False, compare=False)  # the constant that multiplies its rewards, and so its debt
 
     def __post_init__(self) -> None:
-        """Take γ from the match and multiply the constants after it."""
-        at = _match_place(self._parts)
-        assert at is not None
-        match, after = _match(self._parts[at]), math.prod(part._factor or 0.0 for part in self._parts[at + 1 :])
-        self._set(_at=at, _after=after, gamma=match.gamma, falls_due_alone=match.falls_due_alone)
+        match, scales = _match(self._parts[self._at]), self._parts[self._at + 1 :]
+        after = math.prod(scale._factor or 0.0 for scale in scales)
+        self._set(_after=after, gamma=match.gamma, falls_due_alone=match.falls_due_alone)
 
     def owed(self, state: Any, /) -> Any:
         """Return the debt of the match, times the constants after it."""
@@ -418,8 +398,8 @@ def _match_place(transforms: tuple[RewardTransform, ...]) -> int | None:
             f"chain: transforms {matches[0]} and {matches[1]} are both matches; "
             "a second one would repay again what is already repaid: keep one"
         )
-    for k, part in enumerate(transforms[matches[0] + 1 :], start=matches[0] + 1):
-        if part._factor is None:
+    for k, part in enumerate(transforms):
+        if k > matches[0] and part._factor is None:
             raise ValueError(
                 f"chain: transform {k} stands after the match and is not a constant scale; "
                 "a change of rewards after the match breaks the guarantee: put it before the match"

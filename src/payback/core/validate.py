@@ -13,17 +13,9 @@ from typing import Any
 import numpy as np
 from array_api_compat import is_torch_array
 
-from payback.core.arrays import (
-    Array,
-    all_finite,
-    as_floats,
-    can_look,
-    cast_to,
-    first_not_finite,
-    float_dtype,
-    namespace,
-)
+from payback.core.arrays import Array, Mask, all_finite, can_look, cast_to, first_not_finite, float_dtype, namespace
 
+SHAPES = "all arrays of a step are (B,), all of a rollout (T, B)"
 OWN = "use the state that this transform's init or update returned"
 ExpectedShape = tuple[Array, tuple[int, ...]]
 """An array of the state, whose library and dtype rewards must have, and the shape they must have."""
@@ -78,20 +70,18 @@ def read_horizon(horizon: Any) -> float:
 
 
 def read_state(name: str, state: Any, kind: type[Any], constants: np.ndarray | None = None) -> None:
-    """Refuse the state of another transform, or of one with other constants: γ, ages and shares, or a horizon.
-
-    JAX's constants are compared in `load_state(path, like=…)` only, because reading a value would break `jit`.
-    """
+    """Refuse the state of another transform, or of one with other constants: γ, ages and shares, or a horizon."""
+    # JAX's constants are compared in `load_state(path, like=…)` only, because reading a value would break `jit`.
     if type(state) is not kind:
         raise TypeError(f"{name} was given a state of type {type(state).__name__}, not its own {kind.__name__}; {OWN}")
-    if constants is None:
+    there: Any = None if constants is None else getattr(state, kind.constants[0])
+    if constants is None or there is constants:
         return
-    there: Any = getattr(state, kind.constants[0])
-    if there is constants:
+    xp = np if type(there).__module__ == "numpy" else None
+    if not can_look(xp, there):
         return
-    ours = _as_stored(constants, there)
-    if ours is None:
-        return
+    # In the state's dtype, because a Torch module may have been cast.
+    ours: Any = constants.astype(there.dtype.str) if xp is np else there.new_tensor(constants)
     if there.shape == ours.shape and (there == ours).all():
         return
     what = "a match with other ages or shares"
@@ -102,48 +92,36 @@ def read_state(name: str, state: Any, kind: type[Any], constants: np.ndarray | N
     raise ValueError(f"{name} was given the state of {what}; {OWN}")
 
 
-def _as_stored(constants: np.ndarray, there: Any) -> Any:
-    """Return constants in the dtype of the state's, because a Torch module may have been cast; None if not readable."""
-    if is_torch_array(there):
-        return there.new_tensor(constants) if can_look(None, there) else None
-    return constants.astype(there.dtype.str) if type(there).__module__ == "numpy" else None
-
-
 def read_step(
-    name: str, fit: ExpectedShape | None, reward: Array, done: Array, valid: Array | None, settle: Array | None
-) -> tuple[Any, Array, Array | None, Array | None, Array | None]:
-    """Return (xp, reward, done, valid, settle) of one step.
-
-    Invalid rows (`valid` false) get reward 0, no end and no event. NumPy's `done` is None if no episode ends.
-    """
+    name: str, fit: ExpectedShape | None, reward: Array, done: Array, valid: Mask, settle: Mask
+) -> tuple[Any, Array, Mask, Mask, Mask]:
+    """Return (xp, reward, done, valid, settle) of one step: 0, no end and no event in invalid rows."""
+    # NumPy's `done` is None if no episode ends.
     if valid is None and settle is None and _is_plain(fit, reward, done):
         if not all_finite(reward):
             refuse_not_finite(np, name, reward)
         return np, reward, done if np.count_nonzero(done) else None, None, None
+    namespace(done)  # raises for None, too
     xp, reward, done, valid, settle = read_arrays(name, fit, reward, "done", done, valid, settle)
     refuse_not_finite(xp, name, reward)
     return xp, reward, None if xp is np and not np.count_nonzero(done) else done, valid, settle
 
 
 def read_arrays(
-    name: str,
-    fit: ExpectedShape | None,
-    reward: Array,
-    ends: str,
-    done: Array,
-    valid: Array | None,
-    settle: Array | None,
-) -> tuple[Any, Array, Array, Array | None, Array | None]:
+    name: str, fit: ExpectedShape | None, reward: Array, ends: str, done: Mask, valid: Mask, settle: Mask
+) -> tuple[Any, Array, Any, Mask, Mask]:
     """Return the same of a step or a block; `ends` is the caller's name for `done`, for errors."""
     xp = namespace(reward) if fit is None else namespace(reward, fit[0])
-    reward = as_floats(xp, detached(reward), float_dtype(xp, reward) if fit is None else fit[0].dtype)
+    reward, own = detached(reward), float_dtype(xp, reward)
+    if reward.dtype != own:  # integers
+        reward = cast_to(xp, reward, own if fit is None else fit[0].dtype)
     if fit is not None:
         fits(name, fit, reward)
-    done = read_flags(name, ends, done, reward)
+    done = None if done is None else read_flags(name, ends, done, reward)
     settle = None if settle is None else read_flags(name, "settle", settle, reward)
     if valid is not None:
         valid = read_flags(name, "valid", valid, reward)
-        reward, done = xp.where(valid, reward, 0.0), done & valid
+        reward, done = xp.where(valid, reward, 0.0), None if done is None else done & valid
         settle = None if settle is None else settle & valid
     return xp, reward, done, valid, settle
 
@@ -152,10 +130,7 @@ def read_flags(name: str, what: str, flags: Array, like: Array) -> Array:
     """Return booleans of the shape and library of `like`; numbers other than 0 and 1 are refused."""
     xp = namespace(flags, like)
     if tuple(flags.shape) != tuple(like.shape):
-        raise ValueError(
-            f"{name}: {what} has shape {tuple(flags.shape)}, not {tuple(like.shape)}; "
-            "all arrays of a step are (B,), all of a rollout (T, B)"
-        )
+        raise ValueError(f"{name}: {what} has shape {tuple(flags.shape)}, not {tuple(like.shape)}; {SHAPES}")
     boolean = np.bool_ if xp is np else xp.bool
     if flags.dtype == boolean:
         return flags
@@ -168,23 +143,20 @@ def read_flags(name: str, what: str, flags: Array, like: Array) -> Array:
 
 def fits(name: str, fit: ExpectedShape, rewards: Array) -> None:
     """Refuse rewards of another dtype, or for other environments, than the state was made for."""
-    dtype, shape = fit[0].dtype, fit[1]
+    dtype, shape, given = fit[0].dtype, tuple(fit[1]), tuple(rewards.shape)
     if rewards.dtype != dtype:
         raise TypeError(
             f"{name}: the reward is {rewards.dtype}, the state was made for {dtype}; "
-            f"cast the reward, or make the state with init(example) of the reward's dtype"
+            "cast the reward, or make the state with init(example) of the reward's dtype"
         )
-    if tuple(rewards.shape) == tuple(shape):
+    if given == shape:
         return
-    if len(shape) and rewards.ndim == len(shape) and rewards.shape[:-1] == tuple(shape[:-1]):
+    if shape and len(given) == len(shape) and given[:-1] == shape[:-1]:
         raise ValueError(
-            f"{name}: there are rewards for {rewards.shape[-1]} environments, the state is for {shape[-1]}; "
-            f"make the state with init(example) for as many environments as there are rewards"
+            f"{name}: there are rewards for {given[-1]} environments, the state is for {shape[-1]}; "
+            "make the state with init(example) for as many environments as there are rewards"
         )
-    raise ValueError(
-        f"{name}: reward has shape {tuple(rewards.shape)}, not {tuple(shape)}; "
-        "all arrays of a step are (B,), all of a rollout (T, B)"
-    )
+    raise ValueError(f"{name}: reward has shape {given}, not {shape}; {SHAPES}")
 
 
 def refuse_not_finite(xp: Any, name: str, reward: Array) -> None:
@@ -197,11 +169,9 @@ def refuse_not_finite(xp: Any, name: str, reward: Array) -> None:
         )
 
 
-def read_made(xp: Any, name: object, shaped: Array, reward: Array, valid: Array | None) -> Array:
-    """Validate the output of a user-defined transform; return it in the reward's dtype, 0 in invalid rows.
-
-    A column (B, 1) would turn the debt into a (B, B) block, so another shape raises.
-    """
+def read_made(xp: Any, name: object, shaped: Array, reward: Array, valid: Mask) -> Array:
+    """Validate the output of a user-defined transform; return it in the reward's dtype, 0 in invalid rows."""
+    # A column (B, 1) would turn the debt into a (B, B) block, so another shape raises.
     shape = getattr(shaped, "shape", None)
     if shape != reward.shape:
         what = f"a {type(shaped).__name__}" if shape is None else f"shape {tuple(shape)}"
@@ -211,23 +181,18 @@ def read_made(xp: Any, name: object, shaped: Array, reward: Array, valid: Array 
         )
     if valid is not None:
         shaped = xp.where(valid, shaped, 0.0)
-    refuse_made(xp, name, shaped)
+    where = first_not_finite(xp, shaped)
+    if where is not None:  # before it enters another state
+        raise ValueError(
+            f"{name} returned {float(shaped[where])} for the reward of {place_of(where)}; let it return finite numbers "
+            "(no state was changed)"
+        )
     if shaped.dtype == reward.dtype:
         return shaped
     with np.errstate(over="ignore"):
         narrow = cast_to(namespace(shaped, reward), shaped, reward.dtype)
     refuse_overflow(xp, name, narrow)  # finite before the cast, so the dtype is at fault, not the transform
     return narrow
-
-
-def refuse_made(xp: Any, name: object, shaped: Array) -> None:
-    """Raise where a user-defined transform returns NaN or infinity, before it enters another state."""
-    where = first_not_finite(xp, shaped)
-    if where is not None:
-        raise ValueError(
-            f"{name} returned {float(shaped[where])} for the reward of {place_of(where)}; let it return finite numbers "
-            "(no state was changed)"
-        )
 
 
 def refuse_overflow(xp: Any, name: object, shaped: Array, gamma: float | None = None) -> None:

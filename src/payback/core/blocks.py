@@ -1,8 +1,14 @@
-"""The sum behind `payback.grm_adv`, from a block's last row to its first: a loop, a scan, or neither in Torch."""
+"""Recurrences over the rows of a (T, B) block: a walk down the rows in NumPy, O(log T) operations on an accelerator.
+
+Every debt and every running sum is x_{t+1} = a_t x_t + b_t, with a_t = 0 where it is settled and a_t = 1, b_t = 0 in
+invalid rows. NumPy's walk touches rewards in whole rows, and the few episode ends one by one. In Torch, where a loop is
+slow, rows are combined in pairs, pairs of pairs and so on. Sums are in float64, in which the rounding of γ doesn't add
+up, if the device has it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -11,8 +17,87 @@ import numpy as np
 from array_api_compat import is_jax_namespace, is_torch_namespace
 
 from payback.core.arrays import Array, constant
-from payback.core.repay_at_ages import _everywhere
-from payback.core.torch_blocks import before_each_row, wide
+
+CHUNK = 64  # rows cast to float64 at a time, few enough to stay in the cache
+
+
+def accumulate(
+    interest: float, debt: np.ndarray, rewards: np.ndarray, read: np.ndarray, write: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Run debt ← (debt + rewards[t])·interest over the rows; return the last debt and the debts at `read`."""
+    # At the sorted flat positions `read` and `write` the debt is read before its row is added, set to `values` after.
+    found = np.empty(read.size)
+    (readers, reads), (writers, writes) = (split_by_row(at, *rewards.shape) for at in (read, write))
+    with np.errstate(over="ignore"):  # sums that are never read may overflow
+        for t, row in enumerate(_float64_rows(rewards)):
+            if reads[t + 1] > reads[t]:
+                found[reads[t] : reads[t + 1]] = debt[readers[reads[t] : reads[t + 1]]]
+            debt += row
+            debt *= interest
+            if writes[t + 1] > writes[t]:
+                debt[writers[writes[t] : writes[t + 1]]] = values[writes[t] : writes[t + 1]]
+    return debt, found
+
+
+def split_by_row(at: np.ndarray, T: int, B: int) -> tuple[np.ndarray, list[int]]:
+    """Return the columns of sorted flat positions, and where each row's columns begin."""
+    starts = np.searchsorted(at, np.arange(T + 1) * B)
+    return at % B, starts.tolist()
+
+
+def _float64_rows(rewards: np.ndarray) -> Iterator[np.ndarray]:
+    for first in range(0, len(rewards), CHUNK):
+        yield from rewards[first : first + CHUNK].astype(np.float64, copy=False)
+
+
+def everywhere(xp: Any, dones: Array, value: Any) -> Array:
+    """Return (B,) of one value, made from `dones` so that `jax.shard_map` lets a scan vary it over devices."""
+    return xp.where(dones[0], value, value)
+
+
+# ------------------------------------------------------------------ Torch on an accelerator
+
+
+def before_each_row(xp: Any, factor: Array, added: Array, first: Array) -> Array:
+    """Return x_0 … x_T of x_{t+1} = factor_t x_t + added_t with x_0 = `first`."""
+    # Doubling (Hillis and Steele 1986): after k rounds each row includes the 2ᵏ rows before it.
+    a = xp.concat((xp.zeros_like(factor[:1]), factor))
+    x = xp.concat((xp.broadcast_to(first, added[:1].shape), added))
+    reach = 1
+    while reach < a.shape[0]:
+        # A debt of 0 stays 0 if the product overflows.
+        carried = xp.where(x[:-reach] == 0, 0.0, a[reach:] * x[:-reach])
+        x = xp.concat((x[:reach], x[reach:] + carried))
+        a = xp.concat((a[:reach], a[reach:] * a[:-reach]))
+        reach *= 2
+    return x
+
+
+def wide(xp: Any, x: Array) -> Array:
+    """Return `x` in the widest float that its device has."""
+    return x.to(xp.float32 if x.device.type == "mps" else xp.float64)
+
+
+def debts_before_rows(
+    xp: Any, debt: Array, rewards: Any, dones: Any, valid: Any, gamma: float, growth: float, cleared: Array
+) -> tuple[Array, Array]:
+    """Return the debt before each row and after the last: x ← growth·x + F/γ, 0 after `cleared` rows."""
+    lent = xp.where(dones, 0.0, wide(xp, rewards))
+    factor, added = xp.where(cleared, 0.0, xp.full_like(lent, growth)), lent / gamma
+    if valid is not None:
+        factor, added = xp.where(valid, factor, 1.0), xp.where(valid, added, 0.0)
+    debts = before_each_row(xp, factor, added, wide(xp, debt))
+    return debts[:-1], debts[-1]
+
+
+def sums_before_rows(xp: Any, fade: float, weight: Array, total: Array, values: Array, valid: Any) -> Any:
+    """Return a running mean's weight and total before each row and after the last, and how many values were added."""
+    sums = values.sum(1)
+    n = xp.full_like(sums, values.shape[1]) if valid is None else valid.sum(1).to(sums.dtype)
+    return before_each_row(xp, fade**n, n, weight), before_each_row(xp, fade**n, sums, total), n.sum()
+
+
+# ------------------------------------------------------------------ the sum behind `payback.grm_adv`, last row first
 
 
 class Rows(NamedTuple):
@@ -41,7 +126,7 @@ def sum_backwards(xp: Any, own: Sum, rows: Rows, last: Array | None) -> Array:
         return _on_device(xp, own, rows, last)
     kind = rows.bonus.dtype.type
     whole = rows.goes_on >= 0
-    zero, share = _everywhere(xp, whole, kind(0)), _everywhere(xp, whole, kind(_largest_share(own)))
+    zero, share = everywhere(xp, whole, kind(0)), everywhere(xp, whole, kind(_largest_share(own)))
     carry, row_step = (zero, share, zero if last is None else last), _row_step(xp, own)
     if is_jax_namespace(xp):
         from jax import lax
@@ -60,10 +145,8 @@ def _largest_share(own: Sum) -> float:
 
 @lru_cache(maxsize=64)
 def _row_step(xp: Any, own: Sum) -> Callable[[Any, Rows], tuple[Any, Array]]:
-    """Return the body of the scan, which is kept, because outside `jit` a scan with a new one is compiled anew.
-
-    The share 1 − λ^K of a row is 0 at a settled end, and s ← (1 − λ) + λs a row before it, up to 1 − λ^D.
-    """
+    """Return the body of the scan, which is kept, because outside `jit` a scan with a new one is compiled anew."""
+    # The share 1 − λ^K of a row is 0 at a settled end, and s ← (1 − λ) + λs a row before it, up to 1 − λ^D.
     most = _largest_share(own)
 
     def step(carry: Any, row: Rows) -> tuple[Any, Array]:
@@ -87,9 +170,6 @@ def _row_step(xp: Any, own: Sum) -> Callable[[Any, Rows], tuple[Any, Array]]:
         return (here, share, ahead), here
 
     return step
-
-
-# ------------------------------------------------------------------ Torch on an accelerator, where a row costs a launch
 
 
 def _on_device(xp: Any, own: Sum, rows: Rows, last: Array | None) -> Array:
