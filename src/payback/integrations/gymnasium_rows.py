@@ -1,6 +1,5 @@
 """Gymnasium's vector forms: batches of one, infos as arrays with masks, last observations, and the debt beside them."""
 
-# The host's types are generic or missing.
 # pyright: standard
 
 from __future__ import annotations
@@ -153,9 +152,3 @@ def with_debt(observation: Any, owed: np.ndarray) -> Any:
     if isinstance(observation, dict):
         return {**observation, KEY: column.astype(np.float32)}
     return np.concatenate((observation, column.astype(observation.dtype)), axis=-1)
-
-
-def add_debt_to_final(final: Any, owed: np.ndarray, resets: np.ndarray) -> None:
-    """Show the debt in the last observations of the episodes that ended."""
-    for k in np.flatnonzero(resets):
-        final[k] = with_debt(final[k], owed[k])

@@ -17,7 +17,6 @@ finished stack to `check_wiring` before training. Wrong shapes and arguments rai
 wrappers that measure the extrinsic return (LogWrapper) inside, and nothing that scales or clips rewards outside.
 """
 
-# The host's types are generic or missing.
 # pyright: standard
 
 from __future__ import annotations
@@ -32,9 +31,8 @@ from payback import messages
 from payback.core.transform import Match, RewardTransform
 from payback.core.validate import read_gamma
 from payback.integrations.host import host
-from payback.integrations.outer_wrappers import OuterWrapperCheck
 from payback.integrations.potential import Potential, refuse_no_function
-from payback.integrations.wiring import compare, names_of, rehearsed, warn_of_no_end
+from payback.integrations.wiring import NO_END, OuterWrapperCheck, compare, names_of, rehearsed
 from payback.ledger import TOLERANCE, Ledger, LedgerState, OnTruncation, make
 from payback.theory import shape_episodic
 
@@ -305,7 +303,7 @@ def check_wiring(env: Any, params: Any = None, *, num_envs: int | None = 4, step
         compare([column[t] for column in columns], t, shaping._ledger.settles, names_of(outside))
     finished = int(np.count_nonzero(columns[1] | columns[2]))
     if not finished:
-        warn_of_no_end()
+        messages.warn(NO_END)
     return finished
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from payback.core.arrays import all_finite
 from payback.core.state import save_state
 from payback.core.validate import read_flags
-from payback.ledger import LedgerState
+from payback.ledger import LedgerState, Step
 from payback.monitor import Monitor
 
 
@@ -129,12 +129,35 @@ def refuse_reward_shape(reward: Any, num_envs: int) -> None:
 
 
 class Shaping:
-    """What a host's wrapper remembers between two steps; it can be saved and loaded."""
+    """What a host's wrapper remembers between two steps, and how it pays one; it can be saved and loaded."""
 
     shaping_state: LedgerState
     """The ledger's state."""
     monitor: Monitor
     """Warns, counts and logs."""
+    _bonus: Any
+    _event: Any
+    _read: Callable[..., Any]
+    """(bonus or event, row) → (B,): what the source says of the step that `row` describes."""
+
+    def _pay(
+        self, row: Any, terminated: Any, truncated: Any, valid: np.ndarray | None = None
+    ) -> tuple[np.ndarray, Step]:
+        """Ask for F_t and the event of a step, and shape it; the ends are None if no episode ended."""
+        before, ledger = self.shaping_state, self.monitor.ledger
+        try:
+            F = self._read(self._bonus, row)
+            event = None if self._event is None else read_end("event", self._read(self._event, row), len(F))
+            after, step = ledger.step(before, F, terminated, truncated, valid, event)
+            self.monitor.see(before, F, step, truncated, valid)
+        except Exception:
+            # A caller that goes on must not find the debts of these episodes in the next ones.
+            if terminated is not None:
+                ended = terminated | truncated
+                self.shaping_state = self.monitor.reset(before, ended if valid is None else ended & valid)
+            raise
+        self.shaping_state = after
+        return F, step
 
     @property
     def owed(self) -> np.ndarray:

@@ -35,9 +35,10 @@ class Potentials:
         """Take the observations that the next step begins with, where a reset has changed some."""
         self._now = self._read(obs)
 
-    def step(self, next_obs: Any, terminated: np.ndarray, valid: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
+    def step(self, next_obs: Any, terminated: Any, valid: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
         """Return (Φ(s′), γΦ(s′) − Φ(s), the debt), 0 in rows that are not `valid`; `next_obs` ends the transition."""
         self._steps += 1
+        terminated = np.zeros(self._B, dtype=bool) if terminated is None else terminated
         before, self._now = self._now, self._read(next_obs)
         shaped = shape_episodic(before, self._now, terminated, self.gamma)
         columns = self._now, shaped, np.where(terminated, 0.0, self._now)

@@ -10,7 +10,6 @@ With several environment runners F̄ is merged after each training iteration and
 algorithm's checkpoints; open episodes and their debts are not.
 """
 
-# The host's types are generic or missing.
 # pyright: standard
 
 from __future__ import annotations

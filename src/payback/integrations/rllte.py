@@ -10,7 +10,6 @@ normalisation is turned off and a causal scale stands in for it, observation sta
 rewarded, and RE3 is refused.
 """
 
-# The host's types are generic or missing.
 # pyright: standard
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ since it is V(s_t), not V(s_{t+1}), that rsl_rl bootstraps with.
 The debts are on the device of the rewards, in float64; an accelerator's values are read once per rollout.
 """
 
-# The host's types are generic or missing.
 # pyright: standard, reportMissingImports=false
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ next episode's first observation, whose value contains no debt.
 Gymnasium's environments before `wrap_env`, by payback.integrations.gymnasium.
 """
 
-# The host's types are generic or missing.
 # pyright: standard, reportMissingImports=false, reportCallIssue=false
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ Put StepCounter, and whatever else truncates, before this transform; otherwise t
 warns. `check_wiring(env)` plays a finished environment before training.
 """
 
-# The host's types are generic or missing.
 # pyright: standard
 
 from __future__ import annotations

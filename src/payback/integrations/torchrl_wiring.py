@@ -1,6 +1,5 @@
 """TorchRL: find the transforms that change what the shaping paid, in training and by playing a finished environment."""
 
-# The host's types are generic or missing.
 # pyright: standard
 
 from __future__ import annotations
@@ -10,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from payback.integrations.host import host
-from payback.integrations.outer_wrappers import callers_of
-from payback.integrations.wiring import STEPS_PER_EPISODE, compare, names_of, rehearsed, warn_of_no_end
+from payback.integrations.wiring import NO_END, STEPS_PER_EPISODE, callers_of, compare, names_of, rehearsed
 from payback.messages import changed_reward, warn
 from payback.monitor import changed, to_numpy
 
@@ -134,7 +132,7 @@ def check_wiring(env: Any, episodes: int = 20) -> int:
                 buffer.copy_(buffers[name])
             shaping._open = None
     if not finished:
-        warn_of_no_end()
+        warn(NO_END)
     return finished
 
 

@@ -1,6 +1,9 @@
-"""The callback that checks what the wrapper cannot see, keeps F̄ with the model, and logs the shaping's figures."""
+"""The callback that checks what the wrapper cannot see, keeps F̄ with the model, and logs the shaping's figures.
 
-# The host's types are generic or missing.
+It compares rewards and ends at each step, the model's buffer with each rollout, and finds settings that undo the
+guarantee when training starts.
+"""
+
 # pyright: standard
 
 from __future__ import annotations
@@ -8,19 +11,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize, unwrap_vec_normalize
+from stable_baselines3.her import HerReplayBuffer
 
 from payback.core.state import running_mean
 from payback.core.transform import Match
-from payback.integrations.sb3.buffers import BufferCheck, buffer_problems_of
 from payback.integrations.sb3.collect_bonus import BonusAdvantage, bonus_advantage
 from payback.integrations.sb3.saved_model import Stack, keep_means, restore_means, shapings_of
 from payback.integrations.sb3.shape_vector_reward import ShapeVectorReward
 from payback.integrations.wiring import names_of
 from payback.messages import changed_reward, other_gamma, warn, warn_blind_replay
-from payback.monitor import changed
+from payback.monitor import ROUNDING, changed
+
+OWN = ("stable_baselines3.", "sb3_contrib.")
 
 
 class CheckShaping(BaseCallback):
@@ -59,15 +65,15 @@ class CheckShaping(BaseCallback):
             return
         for problem in problems_of(self.model, self.training_env):
             self._report(problem)
-        self._gamma = _gamma_of(self.model)
+        self._gamma = getattr(self.model, "gamma", None)
         self._stack, self._buffer = shapings_of(self.training_env), BufferCheck(self.model)
         if isinstance(self.model, OffPolicyAlgorithm) and any(
-            isinstance(shaping.ledger.transform, Match) and not shaping.observes_debt for shaping, _ in self._stack
+            isinstance(shaping.monitor.ledger.transform, Match) and not shaping.observes_debt
+            for shaping, _ in self._stack
         ):
             warn_blind_replay()
         for shaping, _ in self._stack:
             shaping.outer.left = 0  # because this callback sees all that the call stack would show, and more
-        self._begin_sums()
         restore_means(self.model, self.training_env)
 
     def _on_step(self) -> bool:
@@ -88,12 +94,9 @@ class CheckShaping(BaseCallback):
         if not self._tampered and given is not None:
             for shaping, outside in self._stack:
                 if given.tobytes() != shaping.paid.tobytes():
-                    self._compare(given, shaping, outside)
+                    self._report_once(_changed_reward(given, shaping, outside))
                 given = shaping.received
-            if ends is not None and ends.tobytes() != outermost.done.tobytes():
-                self._compare_ends(ends)
-            if infos is not None and np.count_nonzero(outermost.done):
-                self._compare_limits(infos)
+            self._report_once(_changed_end(ends, infos, *self._stack[0]))
         return True
 
     def _on_rollout_start(self) -> None:
@@ -104,8 +107,8 @@ class CheckShaping(BaseCallback):
             self._advantage.begin()
             return
         self._report_once(self._buffer.look_back())
-        if _gamma_of(self.model) != self._gamma:
-            self._gamma = _gamma_of(self.model)
+        gamma, self._gamma = self._gamma, getattr(self.model, "gamma", None)
+        if gamma != self._gamma:
             for problem in gamma_problems_of(self.model, self._stack):
                 self._report(problem)
 
@@ -126,40 +129,11 @@ class CheckShaping(BaseCallback):
         if isinstance(shaping.monitor.ledger.transform, Match):
             self.logger.record("shaping/residual", shaping.monitor.take_residual())
         self.logger.record("shaping/drops", shaping.monitor.drops)
-        self._begin_sums()
+        self._sums, self._steps = [0.0] * 4, 0
 
     def _on_training_end(self) -> None:
         if self._advantage is None:
             self._report_once(self._buffer.look_back())
-
-    def _begin_sums(self) -> None:
-        self._sums, self._steps = [0.0] * 4, 0
-
-    def _compare(self, given: np.ndarray, shaping: ShapeVectorReward, outside: list[VecEnvWrapper]) -> None:
-        k = changed(given, shaping.received, shaping.shaped)
-        if k is not None:
-            culprit = f"a wrapper outside ({names_of(outside, 'the host')})"
-            self._report_once(changed_reward(shaping.paid[k], given[k], k, culprit, "put it inside ShapeVectorReward"))
-
-    def _compare_ends(self, ends: np.ndarray) -> None:
-        shaping, outside = self._stack[0]
-        for k in np.flatnonzero(ends != shaping.done).tolist():
-            self._report_once(
-                f"the episode of environment {k} {'ends' if ends[k] else 'goes on'} for the learner, not for the "
-                f"shaping, because a wrapper outside ({names_of(outside, 'the host')}) changes `done`: debts are "
-                "settled at other steps than the learner's episodes end; put it inside ShapeVectorReward"
-            )
-
-    def _compare_limits(self, infos: list[dict[str, Any]]) -> None:
-        shaping, outside = self._stack[0]
-        for k in np.flatnonzero(shaping.done).tolist():
-            if bool(infos[k].get("TimeLimit.truncated", False)) != shaping.carried[k]:
-                happened = "carried" if shaping.carried[k] else "settled"
-                self._report_once(
-                    f"the debt of environment {k} was {happened} at the end of its episode, but a wrapper outside "
-                    f"({names_of(outside, 'the host')}) changes TimeLimit.truncated, by which SB3 decides whether to "
-                    "bootstrap: the debt is paid twice or never; put it inside ShapeVectorReward"
-                )
 
     def _report_once(self, problem: str | None) -> None:
         """Report the first reward or end that was changed."""
@@ -173,11 +147,39 @@ class CheckShaping(BaseCallback):
         warn(problem)
 
 
+def _changed_reward(given: np.ndarray, shaping: ShapeVectorReward, outside: list[VecEnvWrapper]) -> str | None:
+    """Return whose reward was changed on its way to the learner."""
+    k = changed(given, shaping.received, shaping.shaped)
+    if k is None:
+        return None
+    culprit = f"a wrapper outside ({names_of(outside, 'the host')})"
+    return changed_reward(shaping.paid[k], given[k], k, culprit, "put it inside ShapeVectorReward")
+
+
+def _changed_end(ends: Any, infos: Any, shaping: ShapeVectorReward, outside: list[VecEnvWrapper]) -> str | None:
+    """Return whose episode ends otherwise for the learner than for the shaping."""
+    if ends is not None and ends.tobytes() != shaping.done.tobytes():
+        k = int(np.argmax(ends != shaping.done))
+        return (
+            f"the episode of environment {k} {'ends' if ends[k] else 'goes on'} for the learner, not for the shaping, "
+            f"because a wrapper outside ({names_of(outside, 'the host')}) changes `done`: debts are settled at other "
+            "steps than the learner's episodes end; put it inside ShapeVectorReward"
+        )
+    for k in np.flatnonzero(shaping.done).tolist() if infos else []:
+        if bool(infos[k].get("TimeLimit.truncated", False)) != shaping.carried[k]:
+            return (
+                f"a wrapper outside ({names_of(outside, 'the host')}) changes TimeLimit.truncated of environment {k}, "
+                "by which SB3 decides whether to bootstrap: the debt is paid twice or never; put it inside "
+                "ShapeVectorReward"
+            )
+    return None
+
+
 def gamma_problems_of(model: Any, stack: Stack) -> list[str]:
     """Return which shapings repay with another γ than the model discounts with now: a model's γ may be changed."""
-    transforms = [shaping.ledger.transform for shaping, _ in stack]
+    transforms = [shaping.monitor.ledger.transform for shaping, _ in stack]
     gammas = [transform.gamma for transform in transforms if isinstance(transform, Match)]
-    learner = _gamma_of(model)
+    learner = getattr(model, "gamma", None)
     if learner is not None:
         return [other_gamma(learner, gamma) for gamma in gammas if learner != gamma]
     return [
@@ -205,10 +207,96 @@ def problems_of(model: Any, env: VecEnv) -> list[str]:
             "VecNormalize is inside the shaping, and SB3's off-policy learners store the reward that it was given, "
             "without the shaping; put it outside ShapeVectorReward, with norm_reward=False"
         )
-    carries = any(shaping.ledger.on_truncation == "carry" for shaping, _ in stack)
+    carries = any(shaping.monitor.ledger.on_truncation == "carry" for shaping, _ in stack)
     return problems + buffer_problems_of(model, carries)
 
 
-def _gamma_of(model: Any) -> float | None:
-    """Return the discount that a model uses now, None for one that has none (ARS)."""
-    return getattr(model, "gamma", None)
+def buffer_problems_of(model: Any, carries: bool) -> list[str]:
+    """Return how the model's replay buffer is known to undo the guarantee; `carries`: debts are carried."""
+    buffer, problems = getattr(model, "replay_buffer", None), list[str]()
+    if isinstance(buffer, HerReplayBuffer):
+        problems.append("HerReplayBuffer recomputes rewards for other goals and loses the shaping; use a plain buffer")
+    discount = getattr(buffer, "gamma", None)
+    if discount is not None and discount != model.gamma:
+        problems.append(
+            f"{type(buffer).__name__} adds up n steps with gamma {discount}, but {type(model).__name__} discounts with "
+            f"gamma {model.gamma}; give both the transform's"
+        )
+    if carries and not getattr(buffer, "handle_timeout_termination", True):
+        problems.append(
+            "the replay buffer has handle_timeout_termination=False, so the learner does not bootstrap at time limits "
+            "and a carried debt is never repaid; use on_truncation='settle'"
+        )
+    return problems
+
+
+class BufferCheck:
+    """Remember what the steps of one rollout paid, and look for it in the buffer, before and after other callbacks.
+
+    Steps whose debt is carried are left out, because SB3 adds the bootstrapped value there.
+    """
+
+    def __init__(self, model: Any):
+        self._model = model
+        self._paid: list[np.ndarray] = []
+        self._carried: list[np.ndarray] = []
+        self._held: list[tuple[str, np.ndarray, Any, np.ndarray]] = []
+
+    def add(self, paid: np.ndarray, carried: np.ndarray) -> None:
+        """Remember a step."""
+        self._paid.append(paid)
+        self._carried.append(carried)
+
+    def look(self) -> str | None:
+        """Look at the buffer when a rollout is complete; return what is wrong."""
+        paid, carried = np.array(self._paid), np.array(self._carried)
+        self._paid, self._carried = [], []
+        buffer, rows = _newest(self._model, len(paid))
+        if buffer is None:
+            return None
+        names = [name for name in ("rewards", "advantages", "returns") if hasattr(buffer, name)]
+        self._held = [(name, getattr(buffer, name), rows, getattr(buffer, name)[rows].copy()) for name in names]
+        given = buffer.rewards[rows]
+        paid, carried = paid[-len(given) :], carried[-len(given) :]
+        first = changed(np.where(carried, paid, given).ravel(), paid.ravel(), np.zeros(()))
+        if first is not None:
+            t, k = np.unravel_index(first, paid.shape)
+            ours = type(buffer).add.__module__.startswith(OWN)
+            culprit = "another callback" if ours else f"the buffer ({type(buffer).__name__})"
+            remedy = "add bonuses up before they are shaped" if ours else "store rewards as they come"
+            return changed_reward(float(paid[t, k]), float(given[t, k]), int(k), culprit, remedy)
+        if _has_own_advantages(buffer):
+            off = buffer.advantages + buffer.values - buffer.returns
+            if not np.allclose(off, 0, atol=ROUNDING * (1 + np.abs(buffer.returns).max())):
+                return _changed_after("advantages")
+        return None
+
+    def look_back(self) -> str | None:
+        """Look at the last rollout again: callbacks after this one may have changed it in place."""
+        held, self._held = self._held, []
+        wrong = [name for name, values, rows, then in held if values[rows].tobytes() != then.tobytes()]
+        return _changed_after(wrong[0]) if wrong else None
+
+
+def _newest(model: Any, count: int) -> tuple[Any, Any]:
+    """Return the model's buffer and the rows of its last `count` steps; None for models without one."""
+    if isinstance(model, OffPolicyAlgorithm):
+        buffer = model.replay_buffer
+        if buffer is None or not count:
+            return None, None
+        return buffer, np.arange(buffer.pos - min(count, buffer.buffer_size), buffer.pos) % buffer.buffer_size
+    buffer = getattr(model, "rollout_buffer", None)
+    return (buffer, slice(None)) if count and buffer is not None and len(buffer.rewards) == count else (None, None)
+
+
+def _has_own_advantages(buffer: Any) -> bool:
+    """Return whether the buffer's returns are SB3's: advantages plus values."""
+    ours = RolloutBuffer.compute_returns_and_advantage
+    return getattr(type(buffer), "compute_returns_and_advantage", None) is ours
+
+
+def _changed_after(name: str) -> str:
+    return (
+        f"another callback changes the {name} in the model's buffer: bonuses and repayments no longer cancel; add "
+        "bonuses up before they are shaped"
+    )

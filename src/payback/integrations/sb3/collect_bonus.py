@@ -7,7 +7,6 @@ The callback adds A^I once the model's rollout buffer has estimated the task's a
 that is: RecurrentPPO takes no `rollout_buffer_class`, and a model that was saved loads without payback.
 """
 
-# The host's types are generic or missing.
 # pyright: standard
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize
 
 from payback.advantage import AdvantageEstimator
 from payback.core.state import running_mean, shared_of
-from payback.integrations.gymnasium_rows import copy
-from payback.integrations.host import bind_bonus, read_end, refuse_reward_shape
+from payback.integrations.host import bind_bonus
 from payback.integrations.sb3.saved_model import layers_of, with_kept
-from payback.integrations.sb3.shape_vector_reward import ShapeVectorReward, Source, Unshaped, read_source, split_ends
+from payback.integrations.sb3.shape_vector_reward import Paying, ShapeVectorReward, Source, read_source
 from payback.integrations.wiring import names_of
+from payback.ledger import Step
 
 KEPT = "bonus_mean"
 """The model's attribute, lists of numbers, that SB3 saves and loads with it."""
@@ -32,7 +31,7 @@ MOST_ROWS = 1_000_000
 """More steps than any rollout has: nobody takes what is collected."""
 
 
-class CollectBonus(Unshaped):
+class CollectBonus(Paying):
     """Pay the task's reward alone, and keep the bonus for the advantages, to which CheckShaping adds it.
 
     `estimator`: `payback.grm_adv(…)`; it preserves no optimal policy while the bonus has a weight. `weight`: w as a
@@ -48,8 +47,6 @@ class CollectBonus(Unshaped):
         *,
         weight: Callable[[float], float] | None = None,
     ):
-        if not isinstance(env, VecEnv):
-            raise TypeError(f"CollectBonus wraps a VecEnv of Stable-Baselines3, got {env!r}; use make_vec_env")
         if not isinstance(estimator, AdvantageEstimator):
             raise TypeError(
                 f"CollectBonus needs an estimator, payback.grm_adv(0.99, delay=30, lam=0.95) say, got {estimator!r}; "
@@ -61,44 +58,28 @@ class CollectBonus(Unshaped):
         self.bonus_state: Any = estimator.init(np.zeros(env.num_envs))
         """F̄."""
         self.steps = 0
-        self.done = np.zeros(env.num_envs, dtype=bool)
-        """Whose episode ended with the last step, (B,)."""
         self.rows: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
         """F, dones, truncated and the task's reward of each step of this rollout."""
         self._bonus, self._clear = bonus, getattr(bonus, "reset", None)
-        self._obs: Any = None
-        self._actions: Any = None
 
-    def reset(self) -> Any:
-        """Reset all environments."""
-        obs = self.venv.reset()
-        self._obs = copy(obs)
+    def _begin(self, obs: Any) -> None:
+        super()._begin(obs)
         if callable(self._clear):
             self._clear(np.ones(self.num_envs, dtype=bool))
-        return obs
 
-    def step_async(self, actions: np.ndarray) -> None:
-        """Hand the actions on."""
-        self._actions = actions
-        self.venv.step_async(actions)
-
-    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Step all environments; the reward is r_t."""
-        obs, reward, done, infos = self.venv.step_wait()
-        refuse_reward_shape(reward, self.num_envs)
-        self.done = read_end("done", done, self.num_envs).copy()
-        ended = np.flatnonzero(done).tolist()
-        before, self._obs = self._obs, copy(obs)
+    def _pay(self, row: tuple[Any, ...], terminated: Any, truncated: Any) -> tuple[np.ndarray, Step]:
+        before, reward, infos, ended = row
         F = read_source(self._bonus, self.steps, (before, self._actions, self._obs), infos, ended)
+        none = np.zeros(self.num_envs, dtype=bool)
+        done, cut = (terminated | truncated, truncated) if ended else (none, none)
         if callable(self._clear) and ended:
-            self._clear(self.done)
+            self._clear(done)
         if len(self.rows) == MOST_ROWS:
             raise RuntimeError("nobody adds the collected bonus to the advantages; train with callback=CheckShaping()")
-        self.rows.append((F.copy(), self.done, split_ends(self.done, infos, ended)[1], reward.copy()))
+        self.rows.append((F.copy(), done, cut, reward.copy()))
         self.steps += 1
-        for info, extrinsic, intrinsic in zip(infos, reward.tolist(), F.tolist(), strict=True):
-            info["extrinsic"], info["intrinsic"] = extrinsic, intrinsic
-        return obs, reward, done, infos
+        nothing = np.zeros(self.num_envs)
+        return F, Step(nothing, nothing, None, None, None)
 
 
 class BonusAdvantage:

@@ -1,6 +1,5 @@
 """Find the shapings in a stack of VecEnv wrappers, and keep their F̄ with a saved model: in SB3's file, as numbers."""
 
-# The host's types are generic or missing.
 # pyright: standard
 
 from __future__ import annotations
