@@ -3,16 +3,13 @@
     env = ShapeReward(gym.make("CartPole-v1"), novelty, payback.grm(0.99, delay=30))
     envs = ShapeVectorReward(gym.make_vec("CartPole-v1", 16), novelty, payback.grm(0.99, delay=30))
 
-The wrapped environment pays r_t + F'_t. Put wrappers that measure the extrinsic return (RecordEpisodeStatistics)
-inside, and nothing that scales or clips rewards outside. `step` returns in `info`, per environment,
+Put wrappers that measure the extrinsic return (RecordEpisodeStatistics) inside, and nothing that scales or clips
+rewards outside. `step` returns in `info`, per environment, with 0 in invalid rows,
 
     extrinsic r_t,  intrinsic F_t,  shaped F'_t,  owed the debt at the next step,  the environment's own truncated
-
-where F, F' and the debt are 0 in invalid rows.
 """
 
 # pyright: standard
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -25,16 +22,7 @@ import numpy as np
 from payback import messages
 from payback.core.arrays import any_of
 from payback.core.transform import RewardTransform
-from payback.integrations.gymnasium_rows import (
-    BatchOfOne,
-    autoreset_mode,
-    copy,
-    from_info,
-    read_info,
-    space_with_debt,
-    with_debt,
-    with_final,
-)
+from payback.integrations import gymnasium_rows as rows
 from payback.integrations.host import Shaping, ask, bind_bonus, host, read_end, read_intrinsic, refuse_reward_shape
 from payback.integrations.potential import Potential, Potentials
 from payback.integrations.wiring import OuterWrapperCheck, check_wiring, warn_missing_reset, warn_stacked
@@ -60,14 +48,13 @@ Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
 """(obs, action, next_obs, info) → (B,) on batches, or the name of an info key.
 
 The callable gets copies of the arrays. If it has a method `reset(where)`, that is called with a (B,) mask of the
-environments whose episode is over. Its `info` has Gymnasium's vector form (arrays, and `_key` masks) and
-`info["valid"]`: (B,), False in invalid rows (NEXT_STEP's autoreset rows). `next_obs` is the true one, also at an
-episode's end.
+environments whose episode is over. Its `info` has Gymnasium's vector form and `info["valid"]`, (B,), which is False in
+NEXT_STEP's autoreset rows. `next_obs` is the true one, also at an episode's end.
 """
 
 
 class _Vector(VectorWrapper):
-    """Adds what `_pay` returns to the rewards of a vector of environments, in any of Gymnasium's autoreset modes."""
+    """Adds what `_pay` returns to the rewards of a vector of environments."""
 
     _pay: Callable[..., tuple[np.ndarray, Step]]
     _restart: Callable[[np.ndarray | None], None]
@@ -78,12 +65,9 @@ class _Vector(VectorWrapper):
         if not isinstance(env, VectorEnv):
             raise TypeError(f"{name} shapes a vector environment, got {env!r}; use {name.replace('Vector', '')}")
         super().__init__(env)
-        self._mode, self._B, self._observe = autoreset_mode(env), env.num_envs, observe_debt
-        self._keeps = keeps
-        """Whether a callable will ask for observations."""
-        self._obs: Any = None
-        self._over: np.ndarray | None = None
-        """Whose episode ended with the last step, except for those that were reset since; None if nobody's."""
+        self._mode, self._B, self._observe = rows.autoreset_mode(env), env.num_envs, observe_debt
+        self._keeps, self._obs = keeps, None  # the observations, if a callable will ask for them
+        self._over: np.ndarray | None = None  # whose episode ended with the last step and was not reset since
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Reset all environments, or those of `options["reset_mask"]`; the debts of open episodes are dropped."""
@@ -93,9 +77,9 @@ class _Vector(VectorWrapper):
         obs, info = self.env.reset(seed=seed, options=options)
         self._over = None if mask is None or self._over is None else self._over & ~mask
         # A copy, as environments may write the next observation into the same memory.
-        self._obs = copy(obs) if self._keeps else ()
+        self._obs = rows.copy(obs) if self._keeps else ()
         self._restart(mask)
-        return with_debt(obs, self.shaping_state.owed) if self._observe else obs, info
+        return rows.with_debt(obs, self.shaping_state.owed) if self._observe else obs, info
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Step all environments; the reward is r_t + F'_t."""
@@ -103,11 +87,11 @@ class _Vector(VectorWrapper):
         if self._obs is None:
             raise RuntimeError(f"{type(self).__name__}: call reset before the first step")
         refuse_reward_shape(reward, self._B)
-        info = read_info(info)
+        info = rows.read_info(info)
         terminated, truncated = read_end("terminated", terminated, self._B), read_end("truncated", truncated, self._B)
         ended = terminated | truncated
         ended = ended if any_of(ended) else None
-        before, self._obs = self._obs, copy(obs) if self._keeps else ()
+        before, self._obs = self._obs, rows.copy(obs) if self._keeps else ()
         over, self._over = self._over, ended
         valid = ~over if over is not None and self._mode is AutoresetMode.NEXT_STEP else None
         resets = ended if self._mode is AutoresetMode.SAME_STEP else None
@@ -115,9 +99,9 @@ class _Vector(VectorWrapper):
         F, step = self._pay((before, actions, info, valid, resets), *ends, valid)
         info.update(extrinsic=reward, intrinsic=F, shaped=step.shaped, owed=step.owed, truncated=truncated)
         if self._observe:
-            obs = with_debt(obs, step.owed if resets is None else self.shaping_state.owed)
+            obs = rows.with_debt(obs, step.owed if resets is None else self.shaping_state.owed)
             for k in () if resets is None else np.flatnonzero(resets):
-                info["final_obs"][k] = with_debt(info["final_obs"][k], step.owed[k])
+                info["final_obs"][k] = rows.with_debt(info["final_obs"][k], step.owed[k])
         if ended is not None:
             terminated, truncated = step.terminated, step.truncated
         return obs, reward + step.shaped, terminated, truncated, info
@@ -156,7 +140,7 @@ class ShapeVectorReward(Shaping, _Vector):
         self.shaping_state = ledger.init(np.zeros(env.num_envs))
         self.monitor = Monitor(ledger, bonus=bonus, learner_gamma=learner_gamma, record=record)
         if observe_debt:
-            self.single_observation_space = space_with_debt(env.single_observation_space)
+            self.single_observation_space = rows.space_with_debt(env.single_observation_space)
             self.observation_space = batch_space(self.single_observation_space, env.num_envs)
         self._outer, self._resets_itself = OuterWrapperCheck(), self._mode is not AutoresetMode.DISABLED
         self._all = np.ones(env.num_envs, dtype=bool)
@@ -184,14 +168,14 @@ class ShapeVectorReward(Shaping, _Vector):
         before, actions, info, valid, resets = row
         step, after = self.monitor.steps, self._obs
         if isinstance(source, str):
-            values = from_info(source, self._B, step, info, valid, resets)
+            values = rows.from_info(source, self._B, step, info, valid, resets)
         else:
             # Copies, so that a callable that changes them changes nothing else.
             seen = {**info, "valid": self._all if valid is None else valid.copy()}
             if resets is not None:
                 seen.update({key: deepcopy(info[key]) for key in ("final_obs", "final_info") if key in info})
-                after = with_final(self.env, after, seen, resets)
-            values = ask(source, self._B, step, before, copy(actions), after, seen)
+                after = rows.with_final(self.env, after, seen, resets)
+            values = ask(source, self._B, step, before, rows.copy(actions), after, seen)
         values = read_intrinsic(values, self._B, step, valid)
         return values if valid is None else np.where(valid, values, 0.0)
 
@@ -209,22 +193,22 @@ class _One(gym.Wrapper, RecordConstructorArgs):
             raise TypeError(f"{name} shapes one gymnasium.Env, got {env!r}; use {vector} for a vector")
         RecordConstructorArgs.__init__(self, **arguments, _disable_deepcopy=True)
         gym.Wrapper.__init__(self, env)
-        self._one = BatchOfOne(env, observations, actions)
+        self._one = rows.BatchOfOne(env, observations, actions)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Reset the environment; the debt of an open episode is dropped."""
         obs, info = self.env.reset(seed=seed, options=options)
         self._one.latest = obs, {}
         self._batch.reset()
-        return with_debt(obs, np.zeros(())) if self._observe else obs, info
+        return rows.with_debt(obs, np.zeros(())) if self._observe else obs, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Step the environment; the reward is r_t + F'_t."""
         obs, reward, terminated, truncated, info = self.env.step(action)
-        self._one.latest = obs, reward, terminated, truncated, read_info(info)
+        self._one.latest = obs, reward, terminated, truncated, rows.read_info(info)
         _, total, ends, cut, row = self._batch.step(self._one.read_action(action))
         info.update({key: row[key][0].item() for key in ("extrinsic", "intrinsic", "shaped", "owed", "truncated")})
-        obs = with_debt(obs, row["owed"][0]) if self._observe else obs
+        obs = rows.with_debt(obs, row["owed"][0]) if self._observe else obs
         return obs, float(total[0]), bool(ends[0]), bool(cut[0]), info
 
 
@@ -306,7 +290,7 @@ class ShapeVectorWithPotential(_Vector):
         self, row: tuple[Any, ...], terminated: Any, truncated: Any, valid: np.ndarray | None
     ) -> tuple[np.ndarray, Step]:
         *_, info, _, resets = row
-        last = self._obs if resets is None else with_final(self.env, self._obs, info, resets)
+        last = self._obs if resets is None else rows.with_final(self.env, self._obs, info, resets)
         phi, shaped, owed = self._potentials.step(last, terminated, valid)
         if resets is not None:
             self._potentials.begin(self._obs)

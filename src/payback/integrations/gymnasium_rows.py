@@ -1,7 +1,6 @@
 """Gymnasium's vector forms: batches of one, infos as arrays with masks, last observations, and the debt beside them."""
 
 # pyright: standard
-
 from __future__ import annotations
 
 from copy import deepcopy
@@ -41,9 +40,7 @@ def autoreset_mode(env: VectorEnv) -> AutoresetMode:
 def read_info(info: Any) -> dict[str, Any]:
     """Return the infos of a step, which are a dictionary."""
     if not isinstance(info, dict):
-        raise TypeError(
-            f"the environment's step returned a {type(info).__name__} in the place of its info, which must be a dict"
-        )
+        raise TypeError(f"the environment's step returned a {type(info).__name__} for its info, which must be a dict")
     return info
 
 
@@ -62,10 +59,7 @@ def from_info(
             values[rows] = np.asarray(source[key])[rows]
             missing &= ~rows
     if missing.any():
-        raise KeyError(
-            f"info has no {key!r} for environment {int(np.flatnonzero(missing)[0])} at step {step}: "
-            "every transition needs its intrinsic reward there"
-        )
+        raise KeyError(f"info has no {key!r} for environment {int(np.flatnonzero(missing)[0])} at step {step}")
     return values
 
 
@@ -86,10 +80,7 @@ def with_final(env: VectorEnv, obs: Any, info: dict, resets: np.ndarray) -> Any:
 
 
 class BatchOfOne(VectorEnv):
-    """One environment's latest transition in the form of a vector environment's.
-
-    `observations` and `actions` are put in batches only where somebody hands them to a callable.
-    """
+    """One environment's latest transition as a vector's; with observations and actions if a callable asks for them."""
 
     def __init__(self, env: gym.Env, observations: bool, actions: bool):
         self.num_envs, self._observations, self._actions = 1, observations, actions
@@ -125,14 +116,7 @@ def _batch(what: str, space: Space, row: Any) -> Any:
 
 
 def space_with_debt(space: Space) -> Space:
-    """Return the space of one environment's observations with the debt in them.
-
-    A value function that sees the debt can be exact about it; `on_truncation="carry"` needs that, since a bootstrapped
-    value then stands for the debt that is still open.
-
-    >>> space_with_debt(spaces.Box(0.0, 1.0, (3,), np.float32)).shape
-    (4,)
-    """
+    """Return the space of one environment's observations with the debt in them."""
     if isinstance(space, spaces.Dict):
         if KEY in space.spaces:
             raise ValueError(f"the observation space already has a {KEY!r}: rename it, or use observe_debt=False")
@@ -141,8 +125,8 @@ def space_with_debt(space: Space) -> Space:
         low, high = np.append(space.low, -np.inf), np.append(space.high, np.inf)
         return spaces.Box(low.astype(space.dtype), high.astype(space.dtype), dtype=space.dtype.type)
     raise ValueError(
-        f"the observation space {space} cannot hold the debt: it must be a flat Box of floats or a Dict; "
-        "put the observation in a Dict, or use observe_debt=False"
+        f"the observation space {space} cannot hold the debt: make it a flat Box of floats or a Dict, or use "
+        "observe_debt=False"
     )
 
 

@@ -22,13 +22,7 @@ from payback.monitor import Monitor
 
 @contextmanager
 def host(name: str, install: str) -> Generator[None, None, None]:
-    """Add to an import error of the host `name` how to `install` it.
-
-    >>> with host("Gymnasium", "pip install 'payback[gymnasium]'"):
-    ...     import no_such_package
-    Traceback (most recent call last):
-    ImportError: this adapter needs Gymnasium (No module named 'no_such_package'): pip install 'payback[gymnasium]'
-    """
+    """Add to an import error of the host `name` how to `install` it."""
     try:
         yield
     except ImportError as error:
@@ -57,15 +51,14 @@ def read_intrinsic(
     values: Any, num_envs: int, step: int, valid: np.ndarray | None = None, what: str = "intrinsic reward"
 ) -> np.ndarray:
     """Return F, or what else is named, as float64 of shape (B,); an error names the environment and the step."""
-    rewards = values
-    if type(rewards) is not np.ndarray or rewards.dtype != np.float64:
-        rewards = _as_floats(rewards, num_envs, step, what)
+    is_plain = type(values) is np.ndarray and values.dtype == np.float64
+    rewards: np.ndarray = values if is_plain else _as_floats(values, num_envs, step, what)
     if rewards.shape != (num_envs,):
         raise _wrong_shape(rewards.shape, num_envs, step, what)
     if not all_finite(rewards):
-        bad = ~np.isfinite(rewards) if valid is None else ~np.isfinite(rewards) & valid
-        if bad.any():
-            raise _not_finite(rewards, int(np.flatnonzero(bad)[0]), step, what)
+        bad = np.flatnonzero(~np.isfinite(rewards) if valid is None else ~np.isfinite(rewards) & valid)
+        if len(bad):
+            raise _not_finite(rewards, bad[0], step, what)
     return rewards
 
 
@@ -90,9 +83,7 @@ def _wrong_shape(shape: tuple[int, ...], num_envs: int, step: int, what: str = "
 
 
 def _not_finite(rewards: Any, k: int, step: int, what: str = "intrinsic reward") -> ValueError:
-    return ValueError(
-        f"the {what} of environment {k} at step {step} is {float(rewards[k])}; fix it before it is shaped"
-    )
+    return ValueError(f"the {what} of environment {k} at step {step} is {float(rewards[k])}; make it finite")
 
 
 def _as_floats(values: Any, num_envs: int, step: int, what: str) -> np.ndarray:
@@ -122,27 +113,20 @@ def refuse_reward_shape(reward: Any, num_envs: int) -> None:
     """Refuse rewards that are not (B,): with F′ of shape (B,) a column of them would become a (B, B) matrix."""
     shape = reward.shape if type(reward) is np.ndarray else np.shape(reward)
     if shape != (num_envs,):
-        raise ValueError(
-            f"the environment's rewards have shape {shape}, not ({num_envs},), that is one number per "
-            "environment; flatten them before they are shaped"
-        )
+        raise ValueError(f"the environment's rewards have shape {shape}, not ({num_envs},); flatten them inside")
 
 
 class Shaping:
     """What a host's wrapper remembers between two steps, and how it pays one; it can be saved and loaded."""
 
     shaping_state: LedgerState
-    """The ledger's state."""
     monitor: Monitor
-    """Warns, counts and logs."""
     _bonus: Any
     _event: Any
     _read: Callable[..., Any]
     """(bonus or event, row) → (B,): what the source says of the step that `row` describes."""
 
-    def _pay(
-        self, row: Any, terminated: Any, truncated: Any, valid: np.ndarray | None = None
-    ) -> tuple[np.ndarray, Step]:
+    def _pay(self, row: Any, terminated: Any, truncated: Any, valid: Any = None) -> tuple[np.ndarray, Step]:
         """Ask for F_t and the event of a step, and shape it; the ends are None if no episode ended."""
         before, ledger = self.shaping_state, self.monitor.ledger
         try:
@@ -176,8 +160,7 @@ class Shaping:
 class BonusPerEnvironment:
     """The bonus of each environment of a runner that steps its environments one by one, called on batches of one.
 
-    An episodic bonus remembers the episode under way, so each environment gets a copy; others are shared. A bonus that
-    has `reset` is taken for episodic, unless its attribute `episodic` is False: so RND has one predictor for all.
+    A bonus that has `reset` is copied for each, unless its attribute `episodic` is False: RND shares its predictor.
     """
 
     def __init__(self, bonus: Any, num_envs: int):

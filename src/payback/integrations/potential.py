@@ -2,9 +2,8 @@
 
     F_t = γΦ(s_{t+1}) − Φ(s_t),   Φ = 0 where an episode terminates                      (grzes_potential)
 
-At a truncation Φ(s_{t+1}) is kept, because the learner bootstraps there: V(s_{t+1}) then holds −Φ(s_{t+1}).
-An autoreset row pays 0, and the next episode begins with Φ of its own first observation. So the rest of an episode pays
-−Φ(s_t), which is fixed before the action: `owed` is Φ(s_{t+1}).
+At a truncation Φ(s_{t+1}) is kept, because the learner bootstraps there: V(s_{t+1}) then holds −Φ(s_{t+1}). The rest of
+an episode pays −Φ(s_t) in total, which is fixed before the action: `owed` is Φ(s_{t+1}). An autoreset row pays 0.
 """
 
 from __future__ import annotations

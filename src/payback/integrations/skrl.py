@@ -4,17 +4,14 @@
     check_agent(agent, env)
     SequentialTrainer(env=env, agents=agent, cfg={"timesteps": 100_000}).train()
 
-skrl's wrappers of these simulators reset at once and show the next episode's first observation. And unless an agent has
-`time_limit_bootstrap=True`, its advantages run on over a truncation into the next episode. "settle" therefore reports a
-truncation as a termination. "carry" settles the debt, too, but leaves the truncation: the learner bootstraps with the
-next episode's first observation, whose value contains no debt.
-
-`infos` gets, (B,) each: extrinsic r_t, intrinsic F_t, shaped F'_t, owed, and the environment's own truncated. Shape
-Gymnasium's environments before `wrap_env`, by payback.integrations.gymnasium.
+skrl's wrappers of these simulators reset at once and show the next episode's first observation, and unless an agent has
+`time_limit_bootstrap=True`, its advantages run on over a truncation. "settle" therefore reports a truncation as a
+termination; "carry" settles the debt, too, but leaves the truncation: the learner bootstraps with the next episode's
+first observation, whose value contains no debt. `infos` gets, (B,) each: extrinsic r_t, intrinsic F_t, shaped F'_t,
+owed, and the environment's own truncated. Shape Gymnasium's environments before `wrap_env`.
 """
 
 # pyright: standard, reportMissingImports=false, reportCallIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -47,7 +44,7 @@ class ShapeVectorReward(Shaping, Wrapper):
     """Add the shaped intrinsic reward to an environment that skrl has wrapped.
 
     The parameters are those of Gymnasium's `ShapeVectorReward`; there is no `observe_debt`, because no value at an end
-    contains a debt. Debts are on the environment's device, in float64; the monitor reads the ends of every step.
+    contains a debt. Debts are on the environment's device, in float64.
     """
 
     def __init__(
@@ -75,6 +72,7 @@ class ShapeVectorReward(Shaping, Wrapper):
         self.shaping_state = ledger.init(torch.zeros(env.num_envs, dtype=torch.float64, device=env.device))
         self._bonus, self._event, self._obs = bonus, event, None
 
+    # Of the wrapper inside, where skrl would ask the simulator.
     device = property(lambda self: self._env.device)
     num_envs = property(lambda self: self._env.num_envs)
     state_space = property(lambda self: self._env.state_space)
@@ -97,9 +95,8 @@ class ShapeVectorReward(Shaping, Wrapper):
         terminated, truncated = read_tensor_end("terminated", terminated), read_tensor_end("truncated", truncated)
         ended = terminated | truncated
         transition = before, actions, obs, {**infos, "valid": (~ended).cpu().numpy()}
-        F, event = self._ask(self._bonus, transition, ended), None
-        if self._event is not None:
-            event = self._ask(self._event, transition, ended) != 0
+        F = self._ask(self._bonus, transition, ended)
+        event = None if self._event is None else self._ask(self._event, transition, ended) != 0
         cut = torch.zeros_like(ended) if self.carries else truncated
         self.shaping_state, paid = self.monitor.step(self.shaping_state, F, ended & ~cut, cut, None, event)
         extrinsic = reward.reshape(-1).float()

@@ -5,7 +5,6 @@ Nothing else in payback reads the stack, but for the line that a warning names.
 """
 
 # pyright: standard
-
 from __future__ import annotations
 
 import sys
@@ -27,8 +26,7 @@ STEPS_PER_EPISODE = 10_000
 NO_END = "no episode ended under random actions, so check_wiring has seen no settlement"
 LOOKS = 16
 """Steps at which the call stack is read: enough for a frame skip, and for what a wrapper does in its first reset."""
-NORMALISING = ("NormalizeReward", "NormalizeVecReward")
-"""Gymnasium's wrapper, and purejaxrl's."""
+NORMALISING = ("NormalizeReward", "NormalizeVecReward")  # Gymnasium's wrapper, and purejaxrl's
 CALLS = ("step", "step_wait", "reset")
 
 
@@ -53,9 +51,7 @@ def check_wiring(env: Any, episodes: int = 20) -> int:
     shapings = [layer for layer in layers if _shapes(layer)]
     outside = list(takewhile(lambda layer: not _shapes(layer), layers))
     if not shapings:
-        raise ValueError(
-            "check_wiring found no ShapeReward or ShapeVectorReward among the wrappers; give it the finished stack"
-        )
+        raise ValueError("check_wiring found no ShapeReward or ShapeVectorReward; give it the finished stack")
     states = [shaping.shaping_state for shaping in shapings]
     with rehearsed(*(shaping.monitor for shaping in shapings)):
         try:
@@ -79,7 +75,7 @@ def check_wiring(env: Any, episodes: int = 20) -> int:
 
 @contextmanager
 def rehearsed(*monitors: Monitor) -> Generator[None]:
-    """Play without warnings, counts and logs: afterwards the monitors are as before, their open episodes given up."""
+    """Play without warnings, counts and logs; afterwards the monitors are as before, their open episodes given up."""
     before = [dict(vars(monitor)) for monitor in monitors]
     for monitor in monitors:
         monitor.log = None
@@ -100,14 +96,12 @@ def warn_stacked(env: Any, *outer: float | None) -> None:
     gammas = [*outer, *(getattr(transform, "gamma", None) for transform in inner)]
     if len(gammas) > 1:
         warn(
-            f"{len(gammas)} shapings are stacked (gamma {', '.join(map(str, gammas))}, the outermost first): the info "
-            "of the inner ones is overwritten, and each needs the learner's gamma; add the bonuses up and shape them "
-            "once"
+            f"{len(gammas)} shapings are stacked (gamma {', '.join(map(str, gammas))}, the outermost first), which "
+            "overwrite each other's info, and each needs the learner's gamma; add the bonuses up and shape them once"
         )
 
 
 def _layers(env: Any) -> Iterator[Any]:
-    """Yield each wrapper, and the environment within, the outermost first."""
     while env is not None:
         yield env
         env = vars(env).get("env")
@@ -118,7 +112,6 @@ def _shapes(layer: Any) -> bool:
 
 
 def _play(env: Any, episodes: int, settles: bool, outside: list[Any]) -> int:
-    vector = hasattr(env, "num_envs")
     env.reset(seed=0)
     env.action_space.seed(0)
     finished = 0
@@ -126,54 +119,48 @@ def _play(env: Any, episodes: int, settles: bool, outside: list[Any]) -> int:
         _, reward, terminated, truncated, info = env.step(env.action_space.sample())
         columns = [info.get(key) for key in ("extrinsic", "shaped", "owed", "truncated")]
         if any(column is None for column in columns):
-            raise InvarianceError(
-                f"a wrapper outside the shaping drops its info: {names_of(outside)}", violated="wiring", step=step
-            )
+            words = f"a wrapper outside the shaping drops its info: {names_of(outside)}"
+            raise InvarianceError(words, violated="wiring", step=step)
         row = [np.atleast_1d(np.asarray(x)) for x in (reward, terminated, truncated, *columns)]
-        compare(row, step, settles, names_of(outside))
-        ended = row[1].astype(bool) | row[2].astype(bool)
+        ended = compare(row, step, settles, names_of(outside))
         finished += int(np.count_nonzero(ended))
         if finished >= episodes:
             break
-        mode = getattr((env.metadata or {}).get("autoreset_mode"), "name", None) if vector else None
-        if not vector and ended.any():
+        mode = getattr((env.metadata or {}).get("autoreset_mode"), "name", None)
+        if ended.any() and not hasattr(env, "num_envs"):
             env.reset()
-        elif mode == "DISABLED" and ended.any():
+        elif ended.any() and mode == "DISABLED":
             env.reset(options={"reset_mask": ended})
     return finished
 
 
-def compare(row: list[np.ndarray], step: int, settles: bool, outside: str) -> None:
-    """Raise where the reward is not r_t + F′_t, or an episode ended that the shaping goes on with."""
+def compare(row: list[np.ndarray], step: int, settles: bool, outside: str) -> np.ndarray:
+    """Raise where the reward is not r_t + F′_t, or an episode ended that the shaping goes on with; return the ends."""
     reward, terminated, truncated, extrinsic, shaped, owed, seen_cut = row
     k = changed(reward, extrinsic, shaped)
     if k is not None:
         paid = float(extrinsic[k] + shaped[k])
-        raise InvarianceError(
+        words = (
             f"at step {step} the shaping paid {paid:.6g} to environment {k}, but {reward[k]:.6g} came out of "
-            f"{outside}: loans and repayments no longer cancel. Clip, normalise and add up rewards (frame "
-            "skip) inside the shaping, or scale the bonus before its match",
-            violated="wiring",
-            step=step,
-            paid=float(reward[k]),
-            owed=paid,
+            f"{outside}: loans and repayments no longer cancel. Clip, normalise and add up rewards (frame skip) inside "
+            "the shaping, or scale the bonus before its match"
         )
+        raise InvarianceError(words, violated="wiring", step=step, paid=float(reward[k]), owed=paid)
     ended = terminated.astype(bool) | truncated.astype(bool)
     carried = np.zeros_like(ended) if settles else seen_cut.astype(bool)
     open_ = ended & (owed != 0) & ~carried
     if open_.any():
-        k = int(np.flatnonzero(open_)[0])
-        raise InvarianceError(
+        k = int(np.argmax(open_))
+        words = (
             f"at step {step} environment {k} ended with a debt of {owed[k]:.6g} that the shaping did not settle, "
-            f"because it was ended outside the shaping, by {outside}; put the time limit inside",
-            violated="wiring",
-            step=step,
-            owed=float(owed[k]),
+            f"because it was ended outside the shaping, by {outside}; put the time limit inside"
         )
+        raise InvarianceError(words, violated="wiring", step=step, owed=float(owed[k]))
+    return ended
 
 
 def names_of(layers: Iterable[Any], otherwise: str = "the shaping itself") -> str:
-    """Return the names of the wrappers' classes, for a message."""
+    """Name the wrappers' classes."""
     return ", ".join(type(layer).__name__ for layer in layers) or otherwise
 
 
@@ -193,13 +180,12 @@ def warn_missing_reset(over: np.ndarray, steps: int) -> bool:
 class OuterWrapperCheck:
     """Read who calls the shaping's first steps, and warn once of a wrapper that undoes its guarantee.
 
-    This detects those in the same process that are known to change rewards, that take several steps for one of their
-    own (and add up or lose rewards), or that step in their `reset`.
+    Detects wrappers in the same process that are known to change rewards, that take several steps for one of their own
+    (and add up or lose rewards), or that step in their `reset`.
     """
 
     def __init__(self) -> None:
-        self.left = LOOKS
-        """Steps at which the stack will still be read; 0 stops it."""
+        self.left = LOOKS  # 0 stops it
         self._before: list[FrameType] = []
 
     def __getstate__(self) -> dict[str, Any]:
@@ -215,11 +201,8 @@ class OuterWrapperCheck:
         """Read the stack of the step that is being taken, and warn of the first wrapper that changes rewards."""
         self.left -= 1
         # No shaping, because stacking two warns when they are built.
-        callers = [
-            (frame, layer)
-            for frame, layer in callers_of(CALLS)
-            if hasattr(layer, "action_space") and not _shapes(layer)
-        ]
+        layers = callers_of(CALLS)
+        callers = [(call, layer) for call, layer in layers if hasattr(layer, "action_space") and not _shapes(layer)]
         problem = _problem_of(callers, self._before)
         if problem:
             self.left = 0

@@ -3,14 +3,12 @@
     env = ShapeVectorReward(make_vec_env("CartPole-v1", 8), novelty, payback.grm(0.99, delay=30))
     PPO("MlpPolicy", env, gamma=0.99).learn(100_000, callback=CheckShaping())
 
-The learner is paid r_t + F'_t; `Monitor`, which make_vec_env puts inside, goes on reporting the extrinsic return.
-Each step's info has extrinsic, intrinsic, shaped, owed and the original truncated. Works with on-policy learners,
-recurrent or not. An evaluation environment is wrapped in `Unshaped`. For learners with a replay buffer:
+`Monitor`, which make_vec_env puts inside, goes on reporting the extrinsic return. Each step's info has extrinsic,
+intrinsic, shaped, owed and the original truncated. An evaluation environment is wrapped in `Unshaped`.
 
-A replayed F′ belongs to its own history: a history is worth its extrinsic value less its debt, for one-step and n-step
-targets, replayed in any order. A Q-function that sees the debt (observe_debt=True) learns exactly that, and its greedy
-policy is the one without a bonus; one that does not see it averages over the debts of other histories, and its greedy
-policy may change.
+With a replay buffer, a history is worth its extrinsic value less its debt. A Q-function that sees the debt
+(observe_debt=True) learns exactly that, and its greedy policy is the one without a bonus; one that does not see it
+averages over the debts of other histories, and its greedy policy may change.
 """
 
 from importlib import import_module
@@ -25,14 +23,5 @@ from payback.integrations.sb3.collect_bonus import CollectBonus
 from payback.integrations.sb3.saved_model import find_shaping, load_model, save_model
 from payback.integrations.sb3.shape_vector_reward import ShapeVectorReward, ShapeVectorWithPotential, Source, Unshaped
 
-__all__ = [
-    "CheckShaping",
-    "CollectBonus",
-    "ShapeVectorReward",
-    "ShapeVectorWithPotential",
-    "Source",
-    "Unshaped",
-    "find_shaping",
-    "load_model",
-    "save_model",
-]
+__all__ = ["CheckShaping", "CollectBonus", "ShapeVectorReward", "ShapeVectorWithPotential", "Source", "Unshaped"]
+__all__ += ["find_shaping", "load_model", "save_model"]

@@ -5,7 +5,6 @@ guarantee when training starts.
 """
 
 # pyright: standard
-
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
-from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize, unwrap_vec_normalize
+from stable_baselines3.common.vec_env import VecEnvWrapper, VecNormalize, unwrap_vec_normalize
 from stable_baselines3.her import HerReplayBuffer
 
 from payback.core.state import running_mean
@@ -32,29 +31,27 @@ OWN = ("stable_baselines3.", "sb3_contrib.")
 class CheckShaping(BaseCallback):
     """Check what the wrapper cannot see: the learner's γ, what is wrapped around, and the reward that comes out of it.
 
-    Refuses another γ than the transform's (of every shaping in the stack, and of an n-step buffer), a VecNormalize
-    outside that scales rewards, one inside with a replay buffer, and a buffer that relabels rewards; at each step a
-    reward that is not the r_t + F'_t that the shaping paid, and other ends than its; and with each rollout a buffer
-    whose rewards or advantages were changed. `strict=False` warns once and goes on. A learner with a replay buffer that
-    does not see the debt is warned. What a later callback assigns anew, it cannot see: put CheckShaping last.
+    Refuses another γ than the transform's, a VecNormalize outside that scales rewards, one inside with a replay buffer,
+    and a buffer that relabels rewards; at each step another reward or other ends than the shaping's; and with each
+    rollout a buffer whose rewards or advantages were changed. `strict=False` warns once and goes on. Put CheckShaping
+    last: what a later callback assigns anew, it cannot see.
 
     F̄ is kept with the model: `model.save`, CheckpointCallback and `load` carry it, also to another number of
     environments. The logger gets, once per rollout, `shaping/` extrinsic, intrinsic, shaped (means per step), owed (the
     mean debt), mean (F̄), residual (the largest |Σγ^t F′_t| / Σγ^t |F′_t| of the finished episodes) and drops.
-
-    Where the environment is in `CollectBonus` instead, it adds the bonus' advantage to each rollout; see there.
+    For an environment in `CollectBonus` it adds the bonus' advantage to each rollout instead.
     """
+
+    _buffer: BufferCheck
+    _stack: Stack
+    _gamma: float | None
+    _advantage: BonusAdvantage | None
 
     def __init__(self, strict: bool = True):
         super().__init__()
         self.strict = strict
         self._tampered = self._hidden = False
-        self._buffer: BufferCheck
-        self._gamma: float | None = None
-        self._stack: Stack = []
-        self._advantage: BonusAdvantage | None = None
-        self._sums = [0.0] * 4
-        self._steps = 0
+        self._sums, self._steps = [0.0] * 4, 0
 
     def _on_training_start(self) -> None:
         self._advantage = bonus_advantage(self.model, self.training_env)
@@ -63,18 +60,18 @@ class CheckShaping(BaseCallback):
                 self._report(problem)
             self._advantage.restore()
             return
-        for problem in problems_of(self.model, self.training_env):
+        self._gamma, self._buffer = getattr(self.model, "gamma", None), BufferCheck(self.model)
+        self._stack = shapings_of(self.training_env)
+        for problem in problems_of(self.model, self._stack):
             self._report(problem)
-        self._gamma = getattr(self.model, "gamma", None)
-        self._stack, self._buffer = shapings_of(self.training_env), BufferCheck(self.model)
-        if isinstance(self.model, OffPolicyAlgorithm) and any(
-            isinstance(shaping.monitor.ledger.transform, Match) and not shaping.observes_debt
-            for shaping, _ in self._stack
-        ):
+        blind = [shaping for shaping, _ in self._stack if not shaping.observes_debt]
+        matches = any(isinstance(shaping.monitor.ledger.transform, Match) for shaping in blind)
+        if matches and isinstance(self.model, OffPolicyAlgorithm):
             warn_blind_replay()
         for shaping, _ in self._stack:
             shaping.outer.left = 0  # because this callback sees all that the call stack would show, and more
-        restore_means(self.model, self.training_env)
+            shaping.monitor.confirmed = True
+        restore_means(self.model, self._stack)
 
     def _on_step(self) -> bool:
         if self._advantage is not None:
@@ -86,11 +83,8 @@ class CheckShaping(BaseCallback):
         given, ends, infos = (self.locals.get(key) for key in ("rewards", "dones", "infos"))
         if given is None and not self._hidden:
             self._hidden = True
-            warn(
-                f"{type(self.model).__name__} shows its callbacks no rewards, so CheckShaping cannot compare them with "
-                "what the shaping paid"
-            )
-        self._buffer.add(outermost.paid, outermost.carried)
+            warn(f"{type(self.model).__name__} shows its callbacks no rewards, so CheckShaping cannot compare them")
+        self._buffer.steps.append((outermost.paid, outermost.carried))
         if not self._tampered and given is not None:
             for shaping, outside in self._stack:
                 if given.tobytes() != shaping.paid.tobytes():
@@ -101,9 +95,8 @@ class CheckShaping(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         if self._advantage is not None:
-            other_gamma = self._advantage.other_gamma()
-            if other_gamma:
-                self._report(other_gamma)
+            for problem in self._advantage.other_gamma():
+                self._report(problem)
             self._advantage.begin()
             return
         self._report_once(self._buffer.look_back())
@@ -182,38 +175,24 @@ def gamma_problems_of(model: Any, stack: Stack) -> list[str]:
     learner = getattr(model, "gamma", None)
     if learner is not None:
         return [other_gamma(learner, gamma) for gamma in gammas if learner != gamma]
-    return [
-        f"{type(model).__name__} has no discount: it learns from undiscounted returns, but bonuses are repaid with "
-        f"gamma {gamma}; use gamma=1 in the transform"
-        for gamma in gammas
-        if gamma != 1
-    ]
+    words = "has no discount: it learns from undiscounted returns, but bonuses are repaid with gamma"
+    return [f"{type(model).__name__} {words} {gamma}; use gamma=1 in the transform" for gamma in gammas if gamma != 1]
 
 
-def problems_of(model: Any, env: VecEnv) -> list[str]:
-    """Return what of the model and its environment's wrappers is known to undo the guarantee."""
-    stack = shapings_of(env)
-    for shaping, _ in stack:
-        shaping.monitor.confirmed = True
-    problems = gamma_problems_of(model, stack)
-    if any(isinstance(wrapper, VecNormalize) and wrapper.norm_reward for _, outside in stack for wrapper in outside):
+def problems_of(model: Any, stack: Stack) -> list[str]:
+    """Return what of the model, its replay buffer and its environment's wrappers is known to undo the guarantee."""
+    problems, buffer = gamma_problems_of(model, stack), getattr(model, "replay_buffer", None)
+    outside = [wrapper for _, wrappers in stack for wrapper in wrappers if isinstance(wrapper, VecNormalize)]
+    if any(wrapper.norm_reward for wrapper in outside):
         problems.append(
             "VecNormalize outside the shaping divides and clips shaped rewards by a drifting scale, so bonuses and "
             "repayments no longer cancel; put it inside ShapeVectorReward, or use norm_reward=False"
         )
-    inner = unwrap_vec_normalize(stack[-1][0].venv)
-    if isinstance(model, OffPolicyAlgorithm) and inner is not None and unwrap_vec_normalize(env) is inner:
+    if isinstance(model, OffPolicyAlgorithm) and not outside and unwrap_vec_normalize(stack[-1][0].venv):
         problems.append(
             "VecNormalize is inside the shaping, and SB3's off-policy learners store the reward that it was given, "
             "without the shaping; put it outside ShapeVectorReward, with norm_reward=False"
         )
-    carries = any(shaping.monitor.ledger.on_truncation == "carry" for shaping, _ in stack)
-    return problems + buffer_problems_of(model, carries)
-
-
-def buffer_problems_of(model: Any, carries: bool) -> list[str]:
-    """Return how the model's replay buffer is known to undo the guarantee; `carries`: debts are carried."""
-    buffer, problems = getattr(model, "replay_buffer", None), list[str]()
     if isinstance(buffer, HerReplayBuffer):
         problems.append("HerReplayBuffer recomputes rewards for other goals and loses the shaping; use a plain buffer")
     discount = getattr(buffer, "gamma", None)
@@ -222,6 +201,7 @@ def buffer_problems_of(model: Any, carries: bool) -> list[str]:
             f"{type(buffer).__name__} adds up n steps with gamma {discount}, but {type(model).__name__} discounts with "
             f"gamma {model.gamma}; give both the transform's"
         )
+    carries = any(shaping.monitor.ledger.on_truncation == "carry" for shaping, _ in stack)
     if carries and not getattr(buffer, "handle_timeout_termination", True):
         problems.append(
             "the replay buffer has handle_timeout_termination=False, so the learner does not bootstrap at time limits "
@@ -231,41 +211,33 @@ def buffer_problems_of(model: Any, carries: bool) -> list[str]:
 
 
 class BufferCheck:
-    """Remember what the steps of one rollout paid, and look for it in the buffer, before and after other callbacks.
-
-    Steps whose debt is carried are left out, because SB3 adds the bootstrapped value there.
-    """
+    """Remember what the steps of one rollout paid, and look for it in the buffer, before and after other callbacks."""
 
     def __init__(self, model: Any):
         self._model = model
-        self._paid: list[np.ndarray] = []
-        self._carried: list[np.ndarray] = []
+        self.steps: list[tuple[np.ndarray, np.ndarray]] = []
+        """What each paid, and whose debt was left to the value that SB3 adds to the reward."""
         self._held: list[tuple[str, np.ndarray, Any, np.ndarray]] = []
-
-    def add(self, paid: np.ndarray, carried: np.ndarray) -> None:
-        """Remember a step."""
-        self._paid.append(paid)
-        self._carried.append(carried)
 
     def look(self) -> str | None:
         """Look at the buffer when a rollout is complete; return what is wrong."""
-        paid, carried = np.array(self._paid), np.array(self._carried)
-        self._paid, self._carried = [], []
-        buffer, rows = _newest(self._model, len(paid))
+        steps, self.steps = self.steps, []
+        buffer, rows = _newest(self._model, len(steps))
         if buffer is None:
             return None
         names = [name for name in ("rewards", "advantages", "returns") if hasattr(buffer, name)]
         self._held = [(name, getattr(buffer, name), rows, getattr(buffer, name)[rows].copy()) for name in names]
         given = buffer.rewards[rows]
-        paid, carried = paid[-len(given) :], carried[-len(given) :]
+        paid, carried = (np.array(column[-len(given) :]) for column in zip(*steps, strict=True))
         first = changed(np.where(carried, paid, given).ravel(), paid.ravel(), np.zeros(()))
         if first is not None:
-            t, k = np.unravel_index(first, paid.shape)
-            ours = type(buffer).add.__module__.startswith(OWN)
-            culprit = "another callback" if ours else f"the buffer ({type(buffer).__name__})"
-            remedy = "add bonuses up before they are shaped" if ours else "store rewards as they come"
-            return changed_reward(float(paid[t, k]), float(given[t, k]), int(k), culprit, remedy)
-        if _has_own_advantages(buffer):
+            k = first % paid.shape[1]
+            culprit, remedy = "another callback", "add bonuses up before they are shaped"
+            if not type(buffer).add.__module__.startswith(OWN):
+                culprit, remedy = f"the buffer ({type(buffer).__name__})", "store rewards as they come"
+            return changed_reward(float(paid.flat[first]), float(given.flat[first]), k, culprit, remedy)
+        estimate = getattr(type(buffer), "compute_returns_and_advantage", None)
+        if estimate is RolloutBuffer.compute_returns_and_advantage:  # the returns are advantages plus values
             off = buffer.advantages + buffer.values - buffer.returns
             if not np.allclose(off, 0, atol=ROUNDING * (1 + np.abs(buffer.returns).max())):
                 return _changed_after("advantages")
@@ -287,12 +259,6 @@ def _newest(model: Any, count: int) -> tuple[Any, Any]:
         return buffer, np.arange(buffer.pos - min(count, buffer.buffer_size), buffer.pos) % buffer.buffer_size
     buffer = getattr(model, "rollout_buffer", None)
     return (buffer, slice(None)) if count and buffer is not None and len(buffer.rewards) == count else (None, None)
-
-
-def _has_own_advantages(buffer: Any) -> bool:
-    """Return whether the buffer's returns are SB3's: advantages plus values."""
-    ours = RolloutBuffer.compute_returns_and_advantage
-    return getattr(type(buffer), "compute_returns_and_advantage", None) is ours
 
 
 def _changed_after(name: str) -> str:

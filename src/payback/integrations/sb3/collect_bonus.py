@@ -3,12 +3,11 @@
     env = CollectBonus(make_vec_env("CartPole-v1", 8), SimHash(), payback.grm_adv(0.99, delay=30, lam=0.95))
     PPO("MlpPolicy", env, gamma=0.99).learn(100_000, callback=CheckShaping())
 
-The callback adds A^I once the model's rollout buffer has estimated the task's advantages and returns, whichever buffer
-that is: RecurrentPPO takes no `rollout_buffer_class`, and a model that was saved loads without payback.
+The callback adds A^I once the model's rollout buffer has estimated the task's advantages and returns, so that any
+buffer will do, and a model that was saved loads without payback.
 """
 
 # pyright: standard
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -25,10 +24,8 @@ from payback.integrations.sb3.shape_vector_reward import Paying, ShapeVectorRewa
 from payback.integrations.wiring import names_of
 from payback.ledger import Step
 
-KEPT = "bonus_mean"
-"""The model's attribute, lists of numbers, that SB3 saves and loads with it."""
-MOST_ROWS = 1_000_000
-"""More steps than any rollout has: nobody takes what is collected."""
+KEPT = "bonus_mean"  # the model's attribute, lists of numbers, that SB3 saves and loads with it
+MOST_ROWS = 1_000_000  # more steps than any rollout has: nobody takes what is collected
 
 
 class CollectBonus(Paying):
@@ -36,7 +33,7 @@ class CollectBonus(Paying):
 
     `estimator`: `payback.grm_adv(…)`; it preserves no optimal policy while the bonus has a weight. `weight`: w as a
     function of the share of training that is done, such as `payback.taken_back`; None is 1 throughout. SB3 has no
-    second critic, so A^I ends at the rollout's border. Each step's info has extrinsic and intrinsic.
+    second critic, so A^I ends at the rollout's border. Each step's info has extrinsic and intrinsic; shaped is 0.
     """
 
     def __init__(
@@ -48,15 +45,11 @@ class CollectBonus(Paying):
         weight: Callable[[float], float] | None = None,
     ):
         if not isinstance(estimator, AdvantageEstimator):
-            raise TypeError(
-                f"CollectBonus needs an estimator, payback.grm_adv(0.99, delay=30, lam=0.95) say, got {estimator!r}; "
-                "a transform goes into ShapeVectorReward"
-            )
+            raise TypeError(f"CollectBonus needs an estimator such as payback.grm_adv, got {estimator!r}")
         super().__init__(env)
         bind_bonus(bonus, env.observation_space, env.action_space)
         self.estimator, self.weight = estimator, weight
-        self.bonus_state: Any = estimator.init(np.zeros(env.num_envs))
-        """F̄."""
+        self.bonus_state: Any = estimator.init(np.zeros(env.num_envs))  # F̄
         self.steps = 0
         self.rows: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
         """F, dones, truncated and the task's reward of each step of this rollout."""
@@ -70,7 +63,7 @@ class CollectBonus(Paying):
     def _pay(self, row: tuple[Any, ...], terminated: Any, truncated: Any) -> tuple[np.ndarray, Step]:
         before, reward, infos, ended = row
         F = read_source(self._bonus, self.steps, (before, self._actions, self._obs), infos, ended)
-        none = np.zeros(self.num_envs, dtype=bool)
+        none, nothing = np.zeros(self.num_envs, dtype=bool), np.zeros(self.num_envs)
         done, cut = (terminated | truncated, truncated) if ended else (none, none)
         if callable(self._clear) and ended:
             self._clear(done)
@@ -78,28 +71,26 @@ class CollectBonus(Paying):
             raise RuntimeError("nobody adds the collected bonus to the advantages; train with callback=CheckShaping()")
         self.rows.append((F.copy(), done, cut, reward.copy()))
         self.steps += 1
-        nothing = np.zeros(self.num_envs)
         return F, Step(nothing, nothing, None, None, None)
 
 
 class BonusAdvantage:
     """Add w·A^I to each rollout's advantages: what CheckShaping does for an environment in `CollectBonus`."""
 
-    def __init__(self, model: Any, layers: list[VecEnvWrapper], place: int):
-        self._model, self._outside, self._inside = model, layers[:place], layers[place + 1 :]
-        self._wrapper: CollectBonus = layers[place]  # type: ignore[assignment]
-        self._weight = 1.0
+    def __init__(self, model: Any, wrapper: CollectBonus, layers: list[VecEnvWrapper]):
+        self._model, self._wrapper, self._weight, place = model, wrapper, 1.0, layers.index(wrapper)
+        self._outside, self._others = layers[:place], layers[:place] + layers[place + 1 :]
 
     def problems(self) -> list[str]:
         """Return what of the model and its environment's wrappers spoils the estimate."""
-        found = [self.other_gamma()]
+        found = self.other_gamma()
         if not hasattr(self._model, "rollout_buffer"):
             found.append(
                 f"{type(self._model).__name__} has no rollout buffer whose advantages the bonus could be added to; "
                 "pay it through the reward, with ShapeVectorReward and payback.grm"
             )
-        layers = [*self._outside, *self._inside]
-        twice = [type(layer).__name__ for layer in layers if isinstance(layer, (ShapeVectorReward, CollectBonus))]
+        paying = ShapeVectorReward, CollectBonus
+        twice = [type(layer).__name__ for layer in self._others if isinstance(layer, paying)]
         if twice:
             found.append(f"{twice[0]} and CollectBonus in one stack pay a bonus twice; use one of them")
         if any(isinstance(layer, VecNormalize) and layer.norm_reward for layer in self._outside):
@@ -107,14 +98,13 @@ class BonusAdvantage:
                 "VecNormalize outside CollectBonus rescales the task's reward, and not the bonus it is weighed "
                 "against; put it inside CollectBonus, or use norm_reward=False"
             )
-        return [problem for problem in found if problem]
+        return found
 
-    def other_gamma(self) -> str | None:
+    def other_gamma(self) -> list[str]:
         """Return what is wrong with the model's γ as it is now, which may be changed while it trains."""
         model, own = getattr(self._model, "gamma", None), self._wrapper.estimator.gamma
-        if model == own:
-            return None
-        return f"the learner discounts with gamma {model}, grm_adv with gamma {own}; give both the same"
+        words = f"the learner discounts with gamma {model}, grm_adv with gamma {own}; give both the same"
+        return [] if model == own else [words]
 
     def restore(self) -> None:
         """Give F̄ of a loaded model to a wrapper that has not begun."""
@@ -149,7 +139,7 @@ class BonusAdvantage:
                 f"CollectBonus collected {F.shape[0]} steps of {F.shape[1]} environments for a rollout of "
                 f"{buffer.advantages.shape}; nothing else may step the training environment"
             )
-        figures = {"task_advantage": float(np.abs(buffer.advantages).mean())}
+        task = float(np.abs(buffer.advantages).mean())
         estimate = wrapper.estimator.estimate(wrapper.bonus_state, F, dones, truncated, weight=self._weight)
         wrapper.bonus_state = estimate.state
         added = estimate.advantage.astype(buffer.advantages.dtype)
@@ -157,8 +147,8 @@ class BonusAdvantage:
             # Another array, because the returns may be a view of this one.
             buffer.advantages = buffer.advantages + added
         setattr(self._model, KEPT, [x.tolist() for x in shared_of(wrapper.bonus_state)])
-        figures |= {"extrinsic": float(reward.mean()), "intrinsic": float(F.mean()), "weight": self._weight}
-        figures["bonus_advantage"] = float(np.abs(added).mean())
+        figures = {"extrinsic": float(reward.mean()), "intrinsic": float(F.mean()), "weight": self._weight}
+        figures |= {"task_advantage": task, "bonus_advantage": float(np.abs(added).mean())}
         mean = running_mean(wrapper.bonus_state)
         return figures if mean is None else figures | {"mean": mean}
 
@@ -166,5 +156,5 @@ class BonusAdvantage:
 def bonus_advantage(model: Any, env: VecEnv | None) -> BonusAdvantage | None:
     """Return what adds to the model's advantages, None where no CollectBonus is among the environment's wrappers."""
     layers = list(layers_of(env))
-    place = next((k for k, layer in enumerate(layers) if isinstance(layer, CollectBonus)), None)
-    return None if place is None else BonusAdvantage(model, layers, place)
+    wrapper = next((layer for layer in layers if isinstance(layer, CollectBonus)), None)
+    return None if wrapper is None else BonusAdvantage(model, wrapper, layers)

@@ -4,7 +4,6 @@
 """
 
 # pyright: standard
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -32,11 +31,9 @@ environments whose episode is over.
 
 
 class Unshaped(VecEnvWrapper):
-    """Pass everything on, so that training and evaluation environments are wrapped alike.
+    """Pass everything on, so that training and evaluation environments are wrapped alike, as EvalCallback needs.
 
-    SB3's EvalCallback copies the statistics of VecNormalize from stack to stack, so both need the same wrappers; it
-    also compares their types, which is why ShapeVectorReward derives from this class. Where the policy sees the debt,
-    pass `observe_debt=True` here, too: without a bonus the debt is 0.
+    Where the policy sees the debt, pass `observe_debt=True` here, too: without a bonus the debt is 0.
 
         EvalCallback(VecNormalize(Unshaped(make_vec_env("CartPole-v1", 4)), norm_reward=False, training=False))
     """
@@ -97,15 +94,14 @@ class Paying(Unshaped):
         """Step all environments; the reward is r_t + F'_t."""
         if self._obs is None:
             raise RuntimeError(
-                f"{type(self).__name__} was stepped before its reset, so it does not know what the episodes under way "
-                "owe; call reset first, and model.set_env(env) without force_reset=False"
+                f"{type(self).__name__} was stepped before its reset; call reset first, and model.set_env(env) without "
+                "force_reset=False"
             )
         obs, reward, done, infos = self.venv.step_wait()
         refuse_reward_shape(reward, self.num_envs)
         if len(infos) != self.num_envs:
             raise ValueError(
-                f"the VecEnv returned {len(infos)} infos for {self.num_envs} environments; its step_wait must return a "
-                "list with one dict per environment"
+                f"the VecEnv returned {len(infos)} infos for {self.num_envs} environments, not one for each"
             )
         done = read_end("done", done, self.num_envs)
         ended, terminated, truncated = [], None, None
@@ -228,28 +224,19 @@ def read_source(
 def _last_observation(infos: list[dict[str, Any]], k: int) -> Any:
     """Return the last observation of an episode, which SB3's VecEnvs put in the info because they reset at once."""
     if "terminal_observation" not in infos[k]:
-        raise KeyError(
-            f"environment {k} ended, but its info has no 'terminal_observation': the VecEnv must put the episode's "
-            "last observation there, as Stable-Baselines3's own do"
-        )
+        raise KeyError(f"environment {k} ended, but its info has no 'terminal_observation', as SB3's own VecEnvs give")
     return infos[k]["terminal_observation"]
 
 
 def _paid_in(dtype: np.dtype[Any]) -> Any:
-    """Return the dtype of r_t + F'_t: float32 unless rewards come in that or better, because others round loans.
-
-    SubprocVecEnv stacks Python integers to int64, in which a loan of 0.3 would be 0.
-    """
+    """Return the dtype of r_t + F'_t: float32 unless rewards come in that or better, because others round loans."""
     return dtype if dtype.kind == "f" and dtype.itemsize >= 4 else np.float32
 
 
 def split_ends(done: np.ndarray, infos: list[dict[str, Any]], ended: list[int]) -> tuple[np.ndarray, np.ndarray]:
     """Return (terminated, truncated): SB3 distinguishes them in the infos only."""
     truncated = np.zeros_like(done)
-    cut = [k for k in ended if infos[k].get("TimeLimit.truncated", False)]
-    if not cut:
-        return done, truncated
-    truncated[cut] = True
+    truncated[[k for k in ended if infos[k].get("TimeLimit.truncated", False)]] = True
     return done & ~truncated, truncated
 
 
@@ -262,13 +249,9 @@ def _record(infos: list[dict[str, Any]], *columns: list[Any]) -> None:
 
 def _with_terminal(obs: Any, infos: list[dict[str, Any]], ended: list[int]) -> Any:
     """Put the ended episodes' last observations in the place of the next ones' first."""
-    if isinstance(obs, dict):
-        obs = {key: values.copy() for key, values in obs.items()}
-        for k in ended:
-            for key, value in _last_observation(infos, k).items():
-                obs[key][k] = value
-        return obs
-    obs = obs.copy()
+    obs = copy(obs)
     for k in ended:
-        obs[k] = _last_observation(infos, k)
+        last = _last_observation(infos, k)
+        for part, value in [(obs[key], last[key]) for key in last] if isinstance(obs, dict) else [(obs, last)]:
+            part[k] = value
     return obs
