@@ -286,9 +286,7 @@ class ShapeVectorWithPotential(_Vector):
     def _restart(self, where: np.ndarray | None) -> None:
         self._potentials.begin(self._obs)
 
-    def _pay(
-        self, row: tuple[Any, ...], terminated: Any, truncated: Any, valid: np.ndarray | None
-    ) -> tuple[np.ndarray, Step]:
+    def _pay(self, row: tuple[Any, ...], terminated: Any, truncated: Any, valid: Any) -> tuple[np.ndarray, Step]:
         *_, info, _, resets = row
         last = self._obs if resets is None else rows.with_final(self.env, self._obs, info, resets)
         phi, shaped, owed = self._potentials.step(last, terminated, valid)
@@ -299,8 +297,6 @@ class ShapeVectorWithPotential(_Vector):
 
 class ShapeWithPotential(_One):
     """Add γΦ(s′) − Φ(s) to the reward of one environment: `ShapeVectorWithPotential` for a batch of one.
-
-    `potential` is called on batches of one, and returns shape (1,).
 
     >>> env = ShapeWithPotential(gym.make("CartPole-v1"), lambda obs: -abs(obs[:, 2]), gamma=0.99)
     >>> obs, info = env.reset(seed=0)

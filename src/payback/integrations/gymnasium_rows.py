@@ -16,8 +16,7 @@ with host("Gymnasium", "pip install 'payback[gymnasium]'"):
     from gymnasium.vector import AutoresetMode, VectorEnv
     from gymnasium.vector.utils import concatenate, create_empty_array, iterate
 
-KEY = "debt"
-"""The name of the debt in a dictionary observation."""
+KEY = "debt"  # in a dictionary observation
 
 
 def copy(x: Any) -> Any:
@@ -26,15 +25,13 @@ def copy(x: Any) -> Any:
 
 
 def autoreset_mode(env: VectorEnv) -> AutoresetMode:
-    """Return how a vector environment resets; raise if its metadata has no mode."""
+    """Return how a vector environment resets."""
     mode = (env.metadata or {}).get("autoreset_mode")
     try:
         return AutoresetMode(mode)
     except ValueError:
-        raise ValueError(
-            f"the vector environment {env} does not say how it resets: metadata['autoreset_mode'] is {mode!r}; "
-            "set it to the gymnasium.vector.AutoresetMode that it follows"
-        ) from None
+        words = f"{env} does not say how it resets: metadata['autoreset_mode'] is {mode!r}; set it to an AutoresetMode"
+        raise ValueError(words) from None
 
 
 def read_info(info: Any) -> dict[str, Any]:
@@ -44,15 +41,12 @@ def read_info(info: Any) -> dict[str, Any]:
     return info
 
 
-def from_info(
-    key: str, num_envs: int, step: int, info: dict, valid: np.ndarray | None, resets: np.ndarray | None
-) -> np.ndarray:
+def from_info(key: str, num_envs: int, step: int, info: dict, valid: Any, resets: Any) -> np.ndarray:
     """Read F from `info[key]`, at an episode's end under SAME_STEP from the ended episode's own info."""
     if resets is None and key in info and (f"_{key}" not in info or info[f"_{key}"].all()):
         return info[key]
-    values = np.zeros(num_envs)
-    missing = np.ones(num_envs, dtype=bool) if valid is None else valid.copy()
-    last = resets if resets is not None else np.zeros(num_envs, dtype=bool)
+    values, missing = np.zeros(num_envs), np.ones(num_envs, dtype=bool) if valid is None else valid.copy()
+    last = np.zeros(num_envs, dtype=bool) if resets is None else resets
     for source, rows in ((info, ~last), (info.get("final_info", {}), last)):
         if key in source:
             rows = rows & source.get(f"_{key}", np.ones(num_envs, dtype=bool))
@@ -124,10 +118,7 @@ def space_with_debt(space: Space) -> Space:
     if isinstance(space, spaces.Box) and len(space.shape) == 1 and np.issubdtype(space.dtype, np.floating):
         low, high = np.append(space.low, -np.inf), np.append(space.high, np.inf)
         return spaces.Box(low.astype(space.dtype), high.astype(space.dtype), dtype=space.dtype.type)
-    raise ValueError(
-        f"the observation space {space} cannot hold the debt: make it a flat Box of floats or a Dict, or use "
-        "observe_debt=False"
-    )
+    raise ValueError(f"the observation space {space} cannot hold the debt: make it a flat Box of floats or a Dict")
 
 
 def with_debt(observation: Any, owed: np.ndarray) -> Any:

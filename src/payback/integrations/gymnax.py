@@ -86,10 +86,9 @@ class ShapeVectorReward(_Wrapper):
     """Add the shaped intrinsic reward to B environments in gymnax's form, which this wrapper steps under `vmap`.
 
     The B environments share F̄ and what a bonus learns. `reset` and `step` take B keys, states and actions, and one
-    `params`. Call `reset` once: it also restarts F̄ and the bonus, and gymnax resets episodes inside `step`.
-
-    The parameters are those of Gymnasium's `ShapeVectorReward`; `on_truncation="carry"` needs a six-valued
-    `step`, `observe_debt` a flat observation, and there is no `record`, because nothing is written under `jit`.
+    `params`. Call `reset` once: it also restarts F̄ and the bonus, and gymnax resets episodes inside `step`. The
+    parameters are those of Gymnasium's `ShapeVectorReward`; `on_truncation="carry"` needs a six-valued `step`,
+    `observe_debt` a flat observation, and there is no `record`, because nothing is written under `jit`.
     """
 
     def __init__(
@@ -111,10 +110,8 @@ class ShapeVectorReward(_Wrapper):
         for source in (bonus, event):
             is_pure = source is None or isinstance(source, (str, PureBonus))
             if not is_pure and (not callable(source) or hasattr(source, "reset")):  # it would remember while traced
-                raise TypeError(
-                    f"{type(source).__name__} cannot be traced: give a pure function of (obs, action, next_obs, info), "
-                    "a bonus of payback.bonuses.jax, or an info key"
-                )
+                remedy = "give a pure function, a bonus of payback.bonuses.jax, or an info key"
+                raise TypeError(f"{type(source).__name__} cannot be traced: {remedy}")
         self._env, self._bonus, self._event, self._observe = env, bonus, event, observe_debt
         self._outer = OuterWrapperCheck()
         self._warns_of_limit = self._ledger.settles and on_truncation is None
@@ -154,9 +151,7 @@ class ShapeVectorReward(_Wrapper):
         after = ShapedState(env_state, debts, bonus, obs if self._remembers else ())
         return self._show(obs, debts.owed), after, _total(reward, paid.shaped), *ends, info
 
-    def _ask(
-        self, state: ShapedState, action: Any, obs: Any, info: dict[str, Any], ended: jax.Array
-    ) -> tuple[Any, jax.Array, jax.Array | None]:
+    def _ask(self, state: ShapedState, action: Any, obs: Any, info: dict, ended: jax.Array) -> tuple[Any, Any, Any]:
         """Return the bonus's next state, F_t and the events."""
         source, bonus, event, like = self._bonus, state.bonus, None, state.ledger.owed
         transition = state.obs, action, info.get(FINAL, obs), info
@@ -268,8 +263,7 @@ def check_wiring(env: Any, params: Any = None, *, num_envs: int | None = 4, step
     """Play `steps` random steps, and compare the reward that comes out of the stack with r_t + F'_t as it was paid.
 
     Takes the finished stack; `num_envs` is the number of keys that its `step` takes, None for a single key. Raises
-    InvarianceError where a wrapper outside (NormalizeVecReward) changes the reward or ends episodes. Returns the number
-    of episodes.
+    InvarianceError where a wrapper outside changes the reward or ends episodes. Returns the number of episodes.
     """
     outside, shaping = list[Any](), env
     while not isinstance(vars(shaping).get("_ledger"), Ledger):
@@ -317,10 +311,7 @@ def _six_values(out: tuple[Any, ...], settles: bool) -> tuple[Any, Any, jax.Arra
     elif len(out) != 5:
         raise ValueError(f"the environment's step returns {len(out)} values; gymnax's form has five, or six as of 1.0")
     elif not settles:
-        raise ValueError(
-            "on_truncation='carry' needs an environment whose step returns six values (gymnax 1.0), because a learner "
-            "that is given `done` alone cannot bootstrap past a time limit; use 'settle'"
-        )
+        raise ValueError("on_truncation='carry' needs an environment whose step returns six values; use 'settle'")
     else:
         obs, state, reward, terminated, info = out
         truncated = info.get("truncated", jnp.zeros_like(terminated))

@@ -1,7 +1,4 @@
-"""Between a host and the ledger: import the host, call the bonus, read what both hand in.
-
-Debts are kept in float64 whatever F comes in: a float16 or bfloat16 bonus is taken as the number that it holds.
-"""
+"""Between a host and the ledger: import the host, call the bonus, read what both hand in, pay a step in float64."""
 
 from __future__ import annotations
 
@@ -35,9 +32,8 @@ def ask(bonus: Callable[..., Any], num_envs: int, step: int, *transition: Any) -
         return bonus(*transition)
     except Exception as error:
         which = "environment 0" if num_envs == 1 else f"environments 0 to {num_envs - 1}"
-        raise RuntimeError(
-            f"the intrinsic reward raised {type(error).__name__} at step {step} ({which}): {error}"
-        ) from error
+        words = f"the intrinsic reward raised {type(error).__name__} at step {step} ({which}): {error}"
+        raise RuntimeError(words) from error
 
 
 def bind_bonus(bonus: Any, observation_space: Any, action_space: Any) -> None:
@@ -76,10 +72,7 @@ def read_tensor(values: Any, like: Any, step: int, ignored: Any = None) -> Any:
 
 
 def _wrong_shape(shape: tuple[int, ...], num_envs: int, step: int, what: str = "intrinsic reward") -> ValueError:
-    return ValueError(
-        f"the {what} at step {step} has shape {shape}, not ({num_envs},); return one number per environment, "
-        f"for environments 0 to {num_envs - 1}"
-    )
+    return ValueError(f"the {what} at step {step} has shape {shape}, not ({num_envs},), one number per environment")
 
 
 def _not_finite(rewards: Any, k: int, step: int, what: str = "intrinsic reward") -> ValueError:
@@ -158,10 +151,7 @@ class Shaping:
 
 
 class BonusPerEnvironment:
-    """The bonus of each environment of a runner that steps its environments one by one, called on batches of one.
-
-    A bonus that has `reset` is copied for each, unless its attribute `episodic` is False: RND shares its predictor.
-    """
+    """The bonus of each environment: copies of one that has `reset`, unless its attribute `episodic` is False."""
 
     def __init__(self, bonus: Any, num_envs: int):
         self._resets = callable(getattr(bonus, "reset", None))

@@ -40,10 +40,7 @@ and `infos["valid"]`, (B,), which is False in the rows of agents that took no st
 
 
 class ShapeReward(Shaping, BaseParallelWrapper):
-    """Add the shaped intrinsic reward to each agent's reward.
-
-    The parameters and attributes are those of Gymnasium's `ShapeVectorReward`, with one row per possible agent.
-    """
+    """Add the shaped intrinsic reward to each agent's; the parameters are those of Gymnasium's `ShapeVectorReward`."""
 
     def __init__(
         self,
@@ -62,13 +59,10 @@ class ShapeReward(Shaping, BaseParallelWrapper):
         super().__init__(env)
         self._rows = {agent: k for k, agent in enumerate(env.possible_agents)}
         spaces = [(env.observation_space(agent), env.action_space(agent)) for agent in self._rows]
-        if (callable(bonus) or callable(event)) and any(
-            pair != spaces[0] or None in (pair[0].shape, pair[1].shape) for pair in spaces
-        ):
-            raise ValueError(
-                "the agents' observations or actions don't fit into one batch, because their spaces differ or are no "
-                "arrays: compute the bonus in the environment, and name its info key"
-            )
+        fits = all(pair == spaces[0] and None not in (pair[0].shape, pair[1].shape) for pair in spaces)
+        if (callable(bonus) or callable(event)) and not fits:
+            remedy = "compute the bonus in the environment, and name its info key"
+            raise ValueError(f"the agents' observations or actions don't fit into one batch: {remedy}")
         messages.warn_unseen_debt(transform, None if observe_debt else on_truncation, "Pass observe_debt=True")
         bind_bonus(bonus, *spaces[0])
         ledger = make(transform, on_truncation, trusted=True)

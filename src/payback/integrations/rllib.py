@@ -40,17 +40,15 @@ episode ends, and each environment of a runner gets a copy of the callable, unle
 """
 
 INSIDE = "Shape inside the environment instead, with payback.integrations.gymnasium.ShapeReward(..., observe_debt=True)"
-COMPONENT = "shaping"
-"""The name of F̄ in an algorithm's state."""
+COMPONENT = "shaping"  # the name of F̄ in an algorithm's state
 
 
 class ShapeReward(Shaping, RLlibCallback):
     """Add the shaped intrinsic reward to every sampled step.
 
     The parameters are those of Gymnasium's `ShapeVectorReward`. The algorithm's gamma must equal the transform's;
-    `strict=False` only warns. Each runner writes to a folder inside `record`. The first sampled reward that differs
-    from what was paid warns. `observe_debt` is refused: RLlib makes the next observation ready for the module before it
-    calls back.
+    `strict=False` only warns. Each runner writes to a folder inside `record`. `observe_debt` is refused: RLlib makes
+    the next observation ready for the module before it calls back.
     """
 
     def __init__(
@@ -70,10 +68,7 @@ class ShapeReward(Shaping, RLlibCallback):
         messages.is_confirmed(transform, learner_gamma)
         messages.warn_unseen_debt(transform, on_truncation, INSIDE)
         if observe_debt:
-            raise ValueError(
-                "observe_debt is refused for RLlib, which hands a step's observation to the module before it calls "
-                f"back: the debt would come one step late. {INSIDE}"
-            )
+            raise ValueError(f"observe_debt is refused for RLlib, where the debt would come one step late. {INSIDE}")
         self.bonus = self._bonus = bonus
         self.transform, self._event, self.strict = transform, event, strict
         self._make, self._record, self._warned = partial(make, transform, on_truncation, trusted=True), record, False
@@ -142,8 +137,7 @@ class ShapeReward(Shaping, RLlibCallback):
                 self._warned = True
                 messages.warn(
                     f"the shaping paid {extrinsic[k] + shaped[k]:.6g}, but {rewards[k]:.6g} goes to the learner, "
-                    "because another callback or a connector changes rewards: bonuses and repayments no longer cancel; "
-                    "change rewards in the environment, or in a callback before ShapeReward"
+                    "because another callback or a connector changes rewards; change them before ShapeReward"
                 )
 
     def on_train_result(self, *, algorithm: Any, result: dict, **kwargs: Any) -> None:

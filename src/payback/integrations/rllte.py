@@ -46,9 +46,9 @@ class ShapedRollout(NamedTuple):
 class ShapeRollouts(Shaping):
     """Shape the rewards of an rllte module, one rollout after another.
 
-    `scale` divides F by its root mean square so far (`scale_by_rms`), in the place of the module's own normalisation.
-    `learner_gamma` must equal the transform's. `record` names a folder for a log that `payback audit` reads; call
-    `monitor.close()` at the end. After a reset in mid-episode call `reset()`. Call the module's `watch` yourself.
+    The parameters are those of Gymnasium's `ShapeVectorReward`; `scale` divides F by its root mean square so far, in
+    the place of the module's own normalisation. With `record`, call `monitor.close()` at the end. After a reset in
+    mid-episode call `reset()`. Call the module's `watch` yourself.
     """
 
     def __init__(
@@ -112,12 +112,9 @@ class ShapeRollouts(Shaping):
 def refuse_look_ahead(module: Any) -> None:
     """Refuse RE3, whose reward depends on later states, and mixtures, whose parts hide their normalisation."""
     if any(kind.__name__ == "RE3" for kind in type(module).__mro__):
-        raise ValueError(
-            "RE3 looks ahead: it rewards a step by its distance to states of the whole rollout, later ones included; "
-            "use RND, ICM, E3B, Disagreement, PseudoCounts or RIDE"
-        )
+        raise ValueError("RE3 looks ahead, to later states; use RND, ICM, E3B, Disagreement, PseudoCounts or RIDE")
     if hasattr(module, "rewards"):
-        raise ValueError(f"{type(module).__name__} mixes several modules; give each a ShapeRollouts of its own")
+        raise ValueError(f"{type(module).__name__} mixes several reward modules; give each its own ShapeRollouts")
 
 
 def _flags(what: str, values: torch.Tensor) -> np.ndarray:

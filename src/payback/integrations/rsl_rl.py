@@ -71,16 +71,13 @@ class ShapedPPO(PPO):
         ledger = make(transform, None if on_truncation is None else "settle")
         self.monitor = Monitor(ledger, bonus=bonus, learner_gamma=self.gamma, record=record, pays=np.float32)
         self.bonus, self.event, self.settles = bonus, event, ledger.settles and on_truncation != "carry"
-        self.debts: LedgerState | None = None
-        """The ledger's state; `debts.owed` is what each environment owes."""
+        self.debts: LedgerState | None = None  # the ledger's state; `debts.owed` is what each environment owes
         self.shaped_rewards = torch.zeros(0)  # F'_t of the last step; `intrinsic_rewards` has F_t, which rsl_rl logs
         self._each_step = record is not None or hasattr(bonus, "reset")
         self._residuals: list[torch.Tensor] = []
         self._limits: torch.Tensor | None = None
 
-    def process_env_step(
-        self, obs: Any, rewards: torch.Tensor, dones: torch.Tensor, extras: dict[str, torch.Tensor]
-    ) -> None:
+    def process_env_step(self, obs: Any, rewards: torch.Tensor, dones: torch.Tensor, extras: dict[str, Any]) -> None:
         """Record one environment step, paid r_t + F'_t."""
         # rsl_rl stores float32; integers and halves, in which loans would be rounded, are paid in it too.
         rewards = rewards if rewards.dtype in (torch.float32, torch.float64) else rewards.float()

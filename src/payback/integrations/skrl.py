@@ -59,9 +59,9 @@ class ShapeVectorReward(Shaping, Wrapper):
         record: str | Path | None = None,
     ):
         if not isinstance(env, Wrapper) or "_reset_once" not in vars(env) or "_vectorized" in vars(env):
+            what = "what skrl's wrap_env returns for a simulator that resets at once"
             raise TypeError(
-                "ShapeVectorReward shapes what skrl's wrap_env returns for a simulator that resets its environments at "
-                f"once, got {env!r}; shape other environments before wrap_env, with payback.integrations.gymnasium"
+                f"ShapeVectorReward shapes {what}, got {env!r}; shape others before wrap_env, by Gymnasium's"
             )
         messages.refuse_unknown(transform, on_truncation)
         super().__init__(env)
@@ -72,7 +72,6 @@ class ShapeVectorReward(Shaping, Wrapper):
         self.shaping_state = ledger.init(torch.zeros(env.num_envs, dtype=torch.float64, device=env.device))
         self._bonus, self._event, self._obs = bonus, event, None
 
-    # Of the wrapper inside, where skrl would ask the simulator.
     device = property(lambda self: self._env.device)
     num_envs = property(lambda self: self._env.num_envs)
     state_space = property(lambda self: self._env.state_space)
@@ -130,10 +129,7 @@ class ShapeVectorReward(Shaping, Wrapper):
 
 
 def check_agent(agent: Any, env: Any) -> None:
-    """Refuse an agent that would undo the guarantee: by its γ, its time limits, or its `rewards_shaper`.
-
-    `env` is what the trainer gets: a `ShapeVectorReward`, or `wrap_env` of Gymnasium's.
-    """
+    """Refuse an agent whose γ, time limits or `rewards_shaper` undo the guarantee; `env` is what the trainer gets."""
     monitor, cfg = env.monitor, agent.cfg
     monitor.confirmed = messages.is_confirmed(monitor.ledger.transform, cfg.discount_factor)
     carries = getattr(env, "carries", monitor.ledger.on_truncation == "carry")

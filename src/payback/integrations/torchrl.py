@@ -36,8 +36,8 @@ with host("TorchRL", "pip install 'payback[torchrl]'"):
 
 __all__ = ["BonusTransform", "ShapeReward", "check_wiring"]
 
+# TorchRL's transforms that change the values of their keys.
 CHANGING = ("RewardClipping", "RewardScaling", "BinarizeReward", "SignTransform", "VecNorm", "VecNormV2")
-"""TorchRL's transforms that change the values of their keys, by the names of their classes."""
 OUTSIDE = "outside its TransformedEnv"
 KEYS = ("reward", "terminated", "truncated", "extrinsic_reward", "shaped_reward", "debt", "was_truncated")
 
@@ -50,8 +50,7 @@ class ShapeReward(Transform):
     set; train() and eval() do not change that, because TransformedEnv puts every transform in evaluation mode.
     """
 
-    drops: torch.Tensor
-    """Episodes that were reset before they ended, with a debt."""
+    drops: torch.Tensor  # episodes that were reset before they ended, with a debt
 
     def __init__(
         self,
@@ -87,10 +86,8 @@ class ShapeReward(Transform):
         batch, monitor = next_tensordict.batch_size, self.monitor
         reward, F = next_tensordict.get("reward"), next_tensordict.get(self.intrinsic_key, None)
         if F is None:
-            raise KeyError(
-                f"there is no {self.intrinsic_key!r} in the tensordict at step {monitor.steps}: put the transform that "
-                "computes it (RNDTransform, BonusTransform) before ShapeReward"
-            )
+            where = f"in the tensordict at step {monitor.steps}: put BonusTransform or RNDTransform before ShapeReward"
+            raise KeyError(f"there is no {self.intrinsic_key!r} {where}")
         F = read_tensor(F.reshape(-1) if F.numel() == reward.numel() else F, reward.reshape(-1), monitor.steps)
         if not monitor.steps:
             self._begin(reward.dtype)
@@ -98,10 +95,8 @@ class ShapeReward(Transform):
         terminated = read_tensor_end("terminated", next_tensordict.get("terminated"))
         truncated = next_tensordict.get("truncated", None)
         truncated = torch.zeros_like(terminated) if truncated is None else read_tensor_end("truncated", truncated)
-        valid, event = (
-            None if flags is None else flags.reshape(-1)
-            for flags in (tensordict.get("_step", None), next_tensordict.get(self.event_key or "_event", None))
-        )
+        flags = tensordict.get("_step", None), next_tensordict.get(self.event_key or "_event", None)
+        valid, event = (None if column is None else column.reshape(-1) for column in flags)
         state, step = monitor.step(self._state(tensordict), F, terminated, truncated, valid, event)
         self._put(next_tensordict, state, step.owed, truncated)
         paid = step.shaped.reshape(*batch, 1).to(reward.dtype)
@@ -117,10 +112,8 @@ class ShapeReward(Transform):
     def _begin(self, dtype: torch.dtype) -> None:
         """Check what the first step shows: the reward's dtype, and the transforms after and around this one."""
         if dtype not in (torch.float32, torch.float64):
-            raise TypeError(
-                f"the environment's reward is {dtype}, in which bonuses and repayments are rounded and do not cancel; "
-                "cast it to float32 before ShapeReward (DTypeCastTransform)"
-            )
+            why = "in which bonuses and repayments do not cancel; cast it to float32 before ShapeReward"
+            raise TypeError(f"the environment's reward is {dtype}, {why}")
         self.monitor.pay_in(str(dtype).removeprefix("torch."))
         transform = self.monitor.ledger.transform
         if isinstance(transform, Match):
@@ -148,16 +141,13 @@ class ShapeReward(Transform):
         self._put(tensordict_reset, state, state.owed, torch.zeros_like(mask), learn=False)
         return tensordict_reset
 
-    def _reset_on_native_autoreset(
-        self, tensordict: TensorDictBase, tensordict_reset: TensorDictBase
-    ) -> TensorDictBase:
+    def _reset_on_native_autoreset(self, tensordict: Any, tensordict_reset: Any) -> TensorDictBase:
         return self._reset(tensordict, tensordict_reset)
 
     def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
         """Refuse to shape stored data, whose episodes' histories may be cut off."""
         raise RuntimeError(
-            "ShapeReward shapes rewards as they are earned, in an environment; "
-            "for stored rollouts use payback.shape_rollout"
+            "ShapeReward shapes rewards as they are earned; for stored rollouts use payback.shape_rollout"
         )
 
     def _state(self, tensordict: TensorDictBase) -> LedgerState:
@@ -208,11 +198,9 @@ class ShapeReward(Transform):
 
     def transform_input_spec(self, input_spec: Any) -> Any:
         """Add the ledger's state, which `step` needs."""
-        state_spec = input_spec["full_state_spec"]
-        if state_spec is None:
-            state_spec = Composite(shape=input_spec.shape, device=input_spec.device)
-        state_spec.update(self._specs())
-        input_spec["full_state_spec"] = state_spec
+        if input_spec["full_state_spec"] is None:
+            input_spec["full_state_spec"] = Composite(shape=input_spec.shape, device=input_spec.device)
+        input_spec["full_state_spec"].update(self._specs())
         return input_spec
 
     def transform_reward_spec(self, reward_spec: Any) -> Any:
@@ -228,8 +216,8 @@ class BonusTransform(Transform):
 
         Compose(StepCounter(200), BonusTransform(EpisodicCount()), ShapeReward(payback.grm(0.99, delay=30)))
 
-    `bonus` is a ready one or a callable of your own, (obs, action, next_obs, info) → (B,), as in the other hosts; `obs`
-    is the entry `in_key`, its batch axes flattened to one. Its `reset(where)`, if it has one, is called at resets.
+    `bonus`: (obs, action, next_obs, info) → (B,), as in the other hosts; `obs` is the entry `in_key`, its batch axes
+    flattened to one. Its `reset(where)`, if it has one, is called at resets.
     """
 
     def __init__(
@@ -279,8 +267,7 @@ class RewardTamperCheck:
 
     def __init__(self) -> None:
         self.warned = False
-        self.paid: tuple[TensorDictBase, torch.Tensor, torch.Tensor, torch.Tensor] | None = None
-        """The last step's tensordict, r_t, F′_t and their sum, as it was put there."""
+        self.paid: Any = None  # the last step's tensordict, r_t, F′_t and their sum, as it was put there
 
     def __getstate__(self) -> dict[str, Any]:
         return {"warned": self.warned, "paid": None}
@@ -321,10 +308,8 @@ def refuse_stacked(shaping: Transform, gamma: float) -> None:
         if type(transform) is type(shaping):
             monitor: Any = transform.monitor
             other = getattr(monitor.ledger.transform, "gamma", None)
-            raise ValueError(
-                f"there are two ShapeReward (gamma {gamma}, then {other}) in one environment, which would keep their "
-                "debts under the same keys; add the bonuses up and shape them once"
-            )
+            words = "in one environment; add the bonuses up and shape them once"
+            raise ValueError(f"there are two ShapeReward (gamma {gamma}, then {other}) {words}")
 
 
 def warn_outer_transforms(shaping: Transform) -> None:
@@ -335,10 +320,8 @@ def warn_outer_transforms(shaping: Transform) -> None:
         parts: list[Any] = list(env.transform.modules())
         changing = [part for part in parts if type(part).__name__ in CHANGING and "reward" in part.in_keys]
         if changing:
-            warn(
-                f"{names_of(changing)} around a vector of shaped environments changes the rewards that they paid: "
-                "bonuses and repayments no longer cancel; put it before ShapeReward"
-            )
+            where = "around a vector of shaped environments changes the rewards that they paid"
+            warn(f"{names_of(changing)} {where}; put it before ShapeReward")
             return
 
 
@@ -352,9 +335,8 @@ def _holds(env: Any, shaping: Transform) -> bool:
 def check_wiring(env: Any, episodes: int = 20) -> int:
     """Play `episodes` with random actions, and compare the reward that comes out with r_t + F′_t as it was paid.
 
-    Takes the finished TransformedEnv. Raises InvarianceError where a transform after ShapeReward changes the reward
-    (clipping, VecNorm, a frame skip) or ends episodes (StepCounter). Returns the number of episodes. Afterwards the
-    environment is reset and F̄ restored; what the bonus learned stays. Nothing is recorded.
+    Takes the finished TransformedEnv. Raises InvarianceError where a transform after ShapeReward changes the reward or
+    ends episodes. Returns the number of episodes. Afterwards F̄ is restored, and what the bonus learned stays.
     """
     shaping = _find(env)
     buffers = {name: buffer.clone() for name, buffer in shaping.named_buffers()}

@@ -1,7 +1,6 @@
 """Find what is wrapped around a shaping: play the finished stack, or read the call stack of its first steps.
 
 A wrapper does not know what is wrapped around it, but while it steps, the wrappers around it are on the call stack.
-Nothing else in payback reads the stack, but for the line that a warning names.
 """
 
 # pyright: standard
@@ -21,11 +20,9 @@ from payback.core.errors import InvarianceError, ShapingWarning
 from payback.messages import warn
 from payback.monitor import Monitor, changed
 
-STEPS_PER_EPISODE = 10_000
-"""Random actions may never end an episode: after so many steps for each asked for, the check stops."""
+STEPS_PER_EPISODE = 10_000  # after so many for each episode asked for, the check stops
 NO_END = "no episode ended under random actions, so check_wiring has seen no settlement"
-LOOKS = 16
-"""Steps at which the call stack is read: enough for a frame skip, and for what a wrapper does in its first reset."""
+LOOKS = 16  # steps at which the call stack is read: enough for a frame skip, and for steps in a first reset
 NORMALISING = ("NormalizeReward", "NormalizeVecReward")  # Gymnasium's wrapper, and purejaxrl's
 CALLS = ("step", "step_wait", "reset")
 
@@ -33,10 +30,9 @@ CALLS = ("step", "step_wait", "reset")
 def check_wiring(env: Any, episodes: int = 20) -> int:
     """Play `episodes` with random actions, and compare the outermost reward with r_t + F′_t as the shaping paid it.
 
-    Takes the finished stack, single or vector. Raises InvarianceError where a wrapper outside changes the reward
-    (clipping, NormalizeReward, a frame skip) or ends episodes (a time limit outside); warns of two stacked shapings and
-    of a reward wrapper outside that happened to change nothing. Returns the number of episodes. Afterwards the
-    environment is reset and F̄ restored; what the bonus learned stays. Nothing is recorded.
+    Takes the finished stack, single or vector. Raises InvarianceError where a wrapper outside changes the reward or
+    ends episodes; warns of two stacked shapings and of a reward wrapper outside that happened to change nothing.
+    Returns the number of episodes. Afterwards F̄ is restored, and what the bonus learned stays. Nothing is recorded.
 
     >>> import gymnasium, payback
     >>> from payback.integrations.gymnasium import ShapeReward
@@ -64,10 +60,7 @@ def check_wiring(env: Any, episodes: int = 20) -> int:
     warn_stacked(env)
     changing = [layer for layer in outside if hasattr(layer, "reward") or "Reward" in type(layer).__name__]
     if changing:
-        warn(
-            f"{names_of(changing)} outside the shaping can change rewards, although it did not in {finished} episodes; "
-            "put it inside"
-        )
+        warn(f"{names_of(changing)} outside the shaping can change rewards, although it did not here; put it inside")
     if not finished:
         warn(NO_END)
     return finished
@@ -170,19 +163,14 @@ def warn_missing_reset(over: np.ndarray, steps: int) -> bool:
     if len(late):
         warn(
             f"environment {late[0]} was stepped after its episode had ended (step {steps}), without a reset. If "
-            "something inside the shaping resets by itself (gymnasium.wrappers.Autoreset, an environment of your own), "
-            "its reset row earned a bonus that later steps repay, although the learner drops that row: put Autoreset "
-            "outside the shaping, or set metadata['autoreset_mode'] of the vector environment"
+            "something inside the shaping resets by itself, its reset row earned a bonus, although the learner drops "
+            "that row: put Autoreset outside, or set metadata['autoreset_mode'] of the vector environment"
         )
     return len(late) > 0
 
 
 class OuterWrapperCheck:
-    """Read who calls the shaping's first steps, and warn once of a wrapper that undoes its guarantee.
-
-    Detects wrappers in the same process that are known to change rewards, that take several steps for one of their own
-    (and add up or lose rewards), or that step in their `reset`.
-    """
+    """Read who calls the shaping's first steps, and warn once of a wrapper that undoes its guarantee."""
 
     def __init__(self) -> None:
         self.left = LOOKS  # 0 stops it
@@ -206,10 +194,7 @@ class OuterWrapperCheck:
         problem = _problem_of(callers, self._before)
         if problem:
             self.left = 0
-            warn(
-                f"{problem}: bonuses and repayments no longer cancel, so the bonus may change the optimal policy. "
-                "Put it inside the shaping, which belongs last; this warning is given once"
-            )
+            warn(f"{problem}: bonuses and repayments no longer cancel. Put it inside the shaping, which belongs last")
         # Held until the next look, because a frame that is alive cannot be mistaken for a later call's.
         self._before = [frame for frame, _ in callers] if self.left else []
 

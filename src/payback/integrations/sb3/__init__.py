@@ -4,11 +4,8 @@
     PPO("MlpPolicy", env, gamma=0.99).learn(100_000, callback=CheckShaping())
 
 `Monitor`, which make_vec_env puts inside, goes on reporting the extrinsic return. Each step's info has extrinsic,
-intrinsic, shaped, owed and the original truncated. An evaluation environment is wrapped in `Unshaped`.
-
-With a replay buffer, a history is worth its extrinsic value less its debt. A Q-function that sees the debt
-(observe_debt=True) learns exactly that, and its greedy policy is the one without a bonus; one that does not see it
-averages over the debts of other histories, and its greedy policy may change.
+intrinsic, shaped, owed and the original truncated. An evaluation environment is wrapped in `Unshaped`. With a replay
+buffer use observe_debt=True: a Q-function that does not see the debt averages over those of other histories.
 """
 
 from importlib import import_module

@@ -1,8 +1,4 @@
-"""The callback that checks what the wrapper cannot see, keeps F̄ with the model, and logs the shaping's figures.
-
-It compares rewards and ends at each step, the model's buffer with each rollout, and finds settings that undo the
-guarantee when training starts.
-"""
+"""The callback that checks what the wrapper cannot see, keeps F̄ with the model, and logs the shaping's figures."""
 
 # pyright: standard
 from __future__ import annotations
@@ -155,15 +151,13 @@ def _changed_end(ends: Any, infos: Any, shaping: ShapeVectorReward, outside: lis
         k = int(np.argmax(ends != shaping.done))
         return (
             f"the episode of environment {k} {'ends' if ends[k] else 'goes on'} for the learner, not for the shaping, "
-            f"because a wrapper outside ({names_of(outside, 'the host')}) changes `done`: debts are settled at other "
-            "steps than the learner's episodes end; put it inside ShapeVectorReward"
+            f"because a wrapper outside ({names_of(outside, 'the host')}) changes `done`; put it inside the shaping"
         )
     for k in np.flatnonzero(shaping.done).tolist() if infos else []:
         if bool(infos[k].get("TimeLimit.truncated", False)) != shaping.carried[k]:
             return (
                 f"a wrapper outside ({names_of(outside, 'the host')}) changes TimeLimit.truncated of environment {k}, "
-                "by which SB3 decides whether to bootstrap: the debt is paid twice or never; put it inside "
-                "ShapeVectorReward"
+                "by which SB3 decides whether to bootstrap; put it inside ShapeVectorReward"
             )
     return None
 
@@ -185,27 +179,23 @@ def problems_of(model: Any, stack: Stack) -> list[str]:
     outside = [wrapper for _, wrappers in stack for wrapper in wrappers if isinstance(wrapper, VecNormalize)]
     if any(wrapper.norm_reward for wrapper in outside):
         problems.append(
-            "VecNormalize outside the shaping divides and clips shaped rewards by a drifting scale, so bonuses and "
-            "repayments no longer cancel; put it inside ShapeVectorReward, or use norm_reward=False"
+            "VecNormalize outside the shaping rescales shaped rewards; put it inside, or use norm_reward=False"
         )
     if isinstance(model, OffPolicyAlgorithm) and not outside and unwrap_vec_normalize(stack[-1][0].venv):
-        problems.append(
-            "VecNormalize is inside the shaping, and SB3's off-policy learners store the reward that it was given, "
-            "without the shaping; put it outside ShapeVectorReward, with norm_reward=False"
-        )
+        words = "VecNormalize is inside the shaping, so the replay buffer stores rewards without the shaping"
+        problems.append(f"{words}; put it outside, with norm_reward=False")
     if isinstance(buffer, HerReplayBuffer):
         problems.append("HerReplayBuffer recomputes rewards for other goals and loses the shaping; use a plain buffer")
     discount = getattr(buffer, "gamma", None)
     if discount is not None and discount != model.gamma:
+        kind = type(buffer).__name__
         problems.append(
-            f"{type(buffer).__name__} adds up n steps with gamma {discount}, but {type(model).__name__} discounts with "
-            f"gamma {model.gamma}; give both the transform's"
+            f"{kind} adds up n steps with gamma {discount}, the model with {model.gamma}; give both the same"
         )
     carries = any(shaping.monitor.ledger.on_truncation == "carry" for shaping, _ in stack)
     if carries and not getattr(buffer, "handle_timeout_termination", True):
         problems.append(
-            "the replay buffer has handle_timeout_termination=False, so the learner does not bootstrap at time limits "
-            "and a carried debt is never repaid; use on_truncation='settle'"
+            "with handle_timeout_termination=False a carried debt is never repaid; use on_truncation='settle'"
         )
     return problems
 
@@ -215,8 +205,8 @@ class BufferCheck:
 
     def __init__(self, model: Any):
         self._model = model
+        # What each step paid, and whose debt was left to the value that SB3 adds to the reward.
         self.steps: list[tuple[np.ndarray, np.ndarray]] = []
-        """What each paid, and whose debt was left to the value that SB3 adds to the reward."""
         self._held: list[tuple[str, np.ndarray, Any, np.ndarray]] = []
 
     def look(self) -> str | None:
@@ -262,7 +252,4 @@ def _newest(model: Any, count: int) -> tuple[Any, Any]:
 
 
 def _changed_after(name: str) -> str:
-    return (
-        f"another callback changes the {name} in the model's buffer: bonuses and repayments no longer cancel; add "
-        "bonuses up before they are shaped"
-    )
+    return f"another callback changes the {name} in the model's buffer; add bonuses up before they are shaped"

@@ -3,8 +3,7 @@
     env = CollectBonus(make_vec_env("CartPole-v1", 8), SimHash(), payback.grm_adv(0.99, delay=30, lam=0.95))
     PPO("MlpPolicy", env, gamma=0.99).learn(100_000, callback=CheckShaping())
 
-The callback adds A^I once the model's rollout buffer has estimated the task's advantages and returns, so that any
-buffer will do, and a model that was saved loads without payback.
+The callback adds A^I to the rollout buffer itself, so that any buffer will do, and a saved model loads without payback.
 """
 
 # pyright: standard
@@ -51,8 +50,7 @@ class CollectBonus(Paying):
         self.estimator, self.weight = estimator, weight
         self.bonus_state: Any = estimator.init(np.zeros(env.num_envs))  # F̄
         self.steps = 0
-        self.rows: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
-        """F, dones, truncated and the task's reward of each step of this rollout."""
+        self.rows: list[tuple[np.ndarray, ...]] = []  # F, dones, truncated and the task's reward of each step
         self._bonus, self._clear = bonus, getattr(bonus, "reset", None)
 
     def _begin(self, obs: Any) -> None:
@@ -85,19 +83,13 @@ class BonusAdvantage:
         """Return what of the model and its environment's wrappers spoils the estimate."""
         found = self.other_gamma()
         if not hasattr(self._model, "rollout_buffer"):
-            found.append(
-                f"{type(self._model).__name__} has no rollout buffer whose advantages the bonus could be added to; "
-                "pay it through the reward, with ShapeVectorReward and payback.grm"
-            )
+            found.append(f"{type(self._model).__name__} has no rollout buffer; use ShapeVectorReward and payback.grm")
         paying = ShapeVectorReward, CollectBonus
         twice = [type(layer).__name__ for layer in self._others if isinstance(layer, paying)]
         if twice:
             found.append(f"{twice[0]} and CollectBonus in one stack pay a bonus twice; use one of them")
         if any(isinstance(layer, VecNormalize) and layer.norm_reward for layer in self._outside):
-            found.append(
-                "VecNormalize outside CollectBonus rescales the task's reward, and not the bonus it is weighed "
-                "against; put it inside CollectBonus, or use norm_reward=False"
-            )
+            found.append("VecNormalize outside CollectBonus rescales rewards; put it inside, or use norm_reward=False")
         return found
 
     def other_gamma(self) -> list[str]:
@@ -135,10 +127,8 @@ class BonusAdvantage:
         F, dones, truncated, reward = (np.stack(column) for column in zip(*wrapper.rows, strict=True))
         buffer = self._model.rollout_buffer
         if F.shape != buffer.advantages.shape:
-            raise RuntimeError(
-                f"CollectBonus collected {F.shape[0]} steps of {F.shape[1]} environments for a rollout of "
-                f"{buffer.advantages.shape}; nothing else may step the training environment"
-            )
+            found = f"CollectBonus collected {F.shape[0]} steps of {F.shape[1]} environments"
+            raise RuntimeError(f"{found} for a rollout of {buffer.advantages.shape}; only the learner may step them")
         task = float(np.abs(buffer.advantages).mean())
         estimate = wrapper.estimator.estimate(wrapper.bonus_state, F, dones, truncated, weight=self._weight)
         wrapper.bonus_state = estimate.state

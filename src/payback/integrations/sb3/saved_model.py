@@ -69,10 +69,10 @@ def with_kept(model: Any, state: Any, kept: list[Any]) -> Any:
         return with_shared(state, kept) if shared_of(state) else state
     except ValueError:
         if kept or getattr(model, "_n_updates", 0):
-            warn(
-                "the model was trained before, but no F̄ that fits the shaping came with it: the mean of the bonus "
-                "starts anew at 0. Train with the callback CheckShaping(), and save() keeps it"
+            words = (
+                "the model was trained before, but no F̄ that fits came with it: the mean of the bonus starts anew at 0"
             )
+            warn(f"{words}. Train with the callback CheckShaping(), and save() keeps it")
         return state
 
 
@@ -88,8 +88,7 @@ def save_model(model: BaseAlgorithm, path: str | Path) -> None:
 def load_model(kind: type[BaseAlgorithm], path: str | Path, env: VecEnv, **options: Any) -> Any:
     """Load a model as `kind.load(path, env)` does, and the shaping state into the wrapper in `env`.
 
-    SB3 resets `env` before it trains on, which drops the debts of open episodes; F̄ stays, also for another number of
-    environments.
+    SB3 resets `env` before it trains on: the debts of open episodes are dropped, F̄ stays.
     """
     shaping, _ = find_shaping(env)
     model = kind.load(path, env=env, **options)

@@ -1,7 +1,4 @@
-"""The VecEnv wrappers: `ShapeVectorReward` pays r_t + F'_t, `Unshaped` stands in its place for evaluation.
-
-`ShapeVectorWithPotential` pays r_t + γΦ(s_{t+1}) − Φ(s_t).
-"""
+"""The VecEnv wrappers: `ShapeVectorReward`, `ShapeVectorWithPotential`, and for evaluation `Unshaped`."""
 
 # pyright: standard
 from __future__ import annotations
@@ -76,8 +73,7 @@ class Paying(Unshaped):
         super().__init__(env, observe_debt=observe_debt)
         self._obs: Any = None
         self._actions: Any = None
-        # For CheckShaping, of the last step: r_t, F'_t and their sum; the infos' numbers; whose episode ended, and at
-        # whose end the debt was left to the bootstrapped value.
+        # For CheckShaping, of the last step: r_t, F'_t, their sum; the infos' numbers; whose episode ended or carries
         self.received, self.shaped, self.paid = (np.zeros(env.num_envs),) * 3
         self.reported = ([0.0] * env.num_envs,) * 4
         self.done = self.carried = np.zeros(env.num_envs, dtype=bool)
@@ -93,10 +89,7 @@ class Paying(Unshaped):
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Step all environments; the reward is r_t + F'_t."""
         if self._obs is None:
-            raise RuntimeError(
-                f"{type(self).__name__} was stepped before its reset; call reset first, and model.set_env(env) without "
-                "force_reset=False"
-            )
+            raise RuntimeError("stepped before its reset; call reset, and model.set_env(env) without force_reset=False")
         obs, reward, done, infos = self.venv.step_wait()
         refuse_reward_shape(reward, self.num_envs)
         if len(infos) != self.num_envs:
@@ -125,8 +118,7 @@ class ShapeVectorReward(Shaping, Paying):
     """Add the shaped intrinsic reward to SB3's environments.
 
     The parameters and attributes are those of Gymnasium's `ShapeVectorReward`. `on_truncation="settle"` also takes
-    `TimeLimit.truncated` back, so that no learner bootstraps past the settled debt. The callback CheckShaping compares
-    the model's γ with the transform's.
+    `TimeLimit.truncated` back, so that no learner bootstraps past the settled debt. Train with `CheckShaping()`.
     """
 
     def __init__(
@@ -200,9 +192,7 @@ class ShapeVectorWithPotential(Paying):
         return phi, Step(shaped, owed, None, None, None)
 
 
-def read_source(
-    source: Source, step: int, transition: tuple[Any, Any, Any], infos: list[dict[str, Any]], ended: list[int]
-) -> np.ndarray:
+def read_source(source: Source, step: int, transition: tuple, infos: list[dict], ended: list[int]) -> np.ndarray:
     """Return (B,) numbers from an info key, or from a callable on (obs, actions, next_obs); `ended` are indices."""
     num_envs = len(infos)
     if isinstance(source, str):
