@@ -100,7 +100,7 @@ def test_sb3_ars_has_no_discount(sb3):
 
 
 def test_sb3_a_single_environment_is_refused(sb3):
-    with pytest.raises(TypeError, match=r"shapes a VecEnv .* use make_vec_env"):
+    with pytest.raises(TypeError, match=r"wraps a VecEnv .* use make_vec_env"):
         sb3.ShapeVectorReward(Corridor(3), ones, payback.grm(GAMMA, 3))
 
 

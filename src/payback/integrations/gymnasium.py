@@ -3,17 +3,13 @@
     env = ShapeReward(gym.make("CartPole-v1"), novelty, payback.grm(0.99, delay=30))
     envs = ShapeVectorReward(gym.make_vec("CartPole-v1", 16), novelty, payback.grm(0.99, delay=30))
 
-The wrapped environment pays r_t + F'_t. Put wrappers that measure the extrinsic return (RecordEpisodeStatistics)
-inside, and nothing that scales or clips rewards outside. `step` returns in `info`, per environment,
+Put wrappers that measure the extrinsic return (RecordEpisodeStatistics) inside, and nothing that scales or clips
+rewards outside. `step` returns in `info`, per environment, with 0 in invalid rows,
 
     extrinsic r_t,  intrinsic F_t,  shaped F'_t,  owed the debt at the next step,  the environment's own truncated
-
-where F, F' and the debt are 0 in invalid rows.
 """
 
-# The host's types are generic or missing.
 # pyright: standard
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -26,22 +22,11 @@ import numpy as np
 from payback import messages
 from payback.core.arrays import any_of
 from payback.core.transform import RewardTransform
-from payback.integrations.gymnasium_rows import (
-    BatchOfOne,
-    add_debt_to_final,
-    autoreset_mode,
-    copy,
-    from_info,
-    read_info,
-    space_with_debt,
-    with_debt,
-    with_final,
-)
+from payback.integrations import gymnasium_rows as rows
 from payback.integrations.host import Shaping, ask, bind_bonus, host, read_end, read_intrinsic, refuse_reward_shape
-from payback.integrations.outer_wrappers import OuterWrapperCheck
 from payback.integrations.potential import Potential, Potentials
-from payback.integrations.wiring import MissingResetCheck, check_wiring, warn_stacked
-from payback.ledger import LedgerState, OnTruncation, make
+from payback.integrations.wiring import OuterWrapperCheck, check_wiring, warn_missing_reset, warn_stacked
+from payback.ledger import LedgerState, OnTruncation, Step, make
 from payback.monitor import Monitor
 
 with host("Gymnasium", "pip install 'payback[gymnasium]'"):
@@ -63,13 +48,66 @@ Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
 """(obs, action, next_obs, info) → (B,) on batches, or the name of an info key.
 
 The callable gets copies of the arrays. If it has a method `reset(where)`, that is called with a (B,) mask of the
-environments whose episode is over. Its `info` has Gymnasium's vector form (arrays, and `_key` masks) and
-`info["valid"]`: (B,), False in invalid rows (NEXT_STEP's autoreset rows). `next_obs` is the true one, also at an
-episode's end.
+environments whose episode is over. Its `info` has Gymnasium's vector form and `info["valid"]`, (B,), which is False in
+NEXT_STEP's autoreset rows. `next_obs` is the true one, also at an episode's end.
 """
 
 
-class ShapeVectorReward(Shaping, VectorWrapper):
+class _Vector(VectorWrapper):
+    """Adds what `_pay` returns to the rewards of a vector of environments."""
+
+    _pay: Callable[..., tuple[np.ndarray, Step]]
+    _restart: Callable[[np.ndarray | None], None]
+    shaping_state: LedgerState
+
+    def __init__(self, env: VectorEnv, keeps: bool, observe_debt: bool = False):
+        name = type(self).__name__
+        if not isinstance(env, VectorEnv):
+            raise TypeError(f"{name} shapes a vector environment, got {env!r}; use {name.replace('Vector', '')}")
+        super().__init__(env)
+        self._mode, self._B, self._observe = rows.autoreset_mode(env), env.num_envs, observe_debt
+        self._keeps, self._obs = keeps, None  # the observations, if a callable will ask for them
+        self._over: np.ndarray | None = None  # whose episode ended with the last step and was not reset since
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Reset all environments, or those of `options["reset_mask"]`; the debts of open episodes are dropped."""
+        # The environment takes the mask out of the dictionary.
+        mask = None if options is None else options.get("reset_mask")
+        mask = None if mask is None else read_end("reset_mask", mask, self._B)
+        obs, info = self.env.reset(seed=seed, options=options)
+        self._over = None if mask is None or self._over is None else self._over & ~mask
+        # A copy, as environments may write the next observation into the same memory.
+        self._obs = rows.copy(obs) if self._keeps else ()
+        self._restart(mask)
+        return rows.with_debt(obs, self.shaping_state.owed) if self._observe else obs, info
+
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Step all environments; the reward is r_t + F'_t."""
+        obs, reward, terminated, truncated, info = self.env.step(actions)
+        if self._obs is None:
+            raise RuntimeError(f"{type(self).__name__}: call reset before the first step")
+        refuse_reward_shape(reward, self._B)
+        info = rows.read_info(info)
+        terminated, truncated = read_end("terminated", terminated, self._B), read_end("truncated", truncated, self._B)
+        ended = terminated | truncated
+        ended = ended if any_of(ended) else None
+        before, self._obs = self._obs, rows.copy(obs) if self._keeps else ()
+        over, self._over = self._over, ended
+        valid = ~over if over is not None and self._mode is AutoresetMode.NEXT_STEP else None
+        resets = ended if self._mode is AutoresetMode.SAME_STEP else None
+        ends = (None, None) if ended is None else (terminated, truncated)
+        F, step = self._pay((before, actions, info, valid, resets), *ends, valid)
+        info.update(extrinsic=reward, intrinsic=F, shaped=step.shaped, owed=step.owed, truncated=truncated)
+        if self._observe:
+            obs = rows.with_debt(obs, step.owed if resets is None else self.shaping_state.owed)
+            for k in () if resets is None else np.flatnonzero(resets):
+                info["final_obs"][k] = rows.with_debt(info["final_obs"][k], step.owed[k])
+        if ended is not None:
+            terminated, truncated = step.terminated, step.truncated
+        return obs, reward + step.shaped, terminated, truncated, info
+
+
+class ShapeVectorReward(Shaping, _Vector):
     """Add the shaped intrinsic reward to a vector of environments, in any of Gymnasium's autoreset modes.
 
     `on_truncation="settle"` (the default, which warns once) collects the debt at a time limit and reports the step as
@@ -93,83 +131,28 @@ class ShapeVectorReward(Shaping, VectorWrapper):
         learner_gamma: float | None = None,
         record: str | Path | None = None,
     ):
-        if not isinstance(env, VectorEnv):
-            raise TypeError(f"ShapeVectorReward shapes a vector environment, got {env!r}; use ShapeReward")
-        super().__init__(env)
+        super().__init__(env, keeps=callable(bonus) or callable(event), observe_debt=observe_debt)
         messages.warn_unseen_debt(transform, None if observe_debt else on_truncation, "Pass observe_debt=True")
         bind_bonus(bonus, env.single_observation_space, env.single_action_space)
         warn_stacked(env, getattr(transform, "gamma", None))
-        self._mode = autoreset_mode(env)
-        self._bonus, self._event, self._observe = bonus, event, observe_debt
+        self._bonus, self._event = bonus, event
         ledger = make(transform, on_truncation, trusted=True)
         self.shaping_state = ledger.init(np.zeros(env.num_envs))
         self.monitor = Monitor(ledger, bonus=bonus, learner_gamma=learner_gamma, record=record)
         if observe_debt:
-            self.single_observation_space = space_with_debt(env.single_observation_space)
+            self.single_observation_space = rows.space_with_debt(env.single_observation_space)
             self.observation_space = batch_space(self.single_observation_space, env.num_envs)
-        self._outer = OuterWrapperCheck()
-        self._missing_reset = MissingResetCheck() if self._mode is AutoresetMode.DISABLED else None
-        self._B = env.num_envs
-        self._keeps = callable(bonus) or callable(event)
-        """Whether a callable will ask for the observation before the step."""
-        self._obs: Any = None
+        self._outer, self._resets_itself = OuterWrapperCheck(), self._mode is not AutoresetMode.DISABLED
         self._all = np.ones(env.num_envs, dtype=bool)
         self._all.flags.writeable = False
-        self._valid: np.ndarray | None = None
-        """Which rows of the next step are valid; None if all are."""
-
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Reset all environments, or those of `options["reset_mask"]`; the debts of open episodes are dropped."""
-        # The environment takes the mask out of the dictionary.
-        mask = None if options is None else options.get("reset_mask")
-        mask = None if mask is None else read_end("reset_mask", mask, self.num_envs)
-        obs, info = self.env.reset(seed=seed, options=options)
-        self.shaping_state = self.monitor.reset(self.shaping_state, mask)
-        self._valid = None if mask is None or self._valid is None else self._valid | mask
-        if self._missing_reset is not None:
-            self._missing_reset.reset(mask)
-        # A copy, as environments may write the next observation into the same memory.
-        self._obs = copy(obs) if self._keeps else ()
-        return with_debt(obs, self.owed) if self._observe else obs, info
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Step all environments; the reward is r_t + F'_t."""
-        obs, reward, terminated, truncated, info = self.env.step(actions)
-        if self._obs is None:
-            raise RuntimeError("ShapeVectorReward: call reset before the first step")
-        refuse_reward_shape(reward, self._B)
-        info = read_info(info)
         if self._outer.left:
             self._outer.look()
-        terminated, truncated = read_end("terminated", terminated, self._B), read_end("truncated", truncated, self._B)
-        ended = terminated | truncated
-        ended = ended if any_of(ended) else None
-        valid, before, self._obs = self._valid, self._obs, copy(obs) if self._keeps else ()
-        self._valid = ~ended if ended is not None and self._mode is AutoresetMode.NEXT_STEP else None
-        resets = ended if self._mode is AutoresetMode.SAME_STEP else None
-        if self._missing_reset:
-            self._missing_reset.step(ended, self.monitor.steps)
-        row = before, actions, info, valid, resets
-        try:
-            F, event = self._read(self._bonus, row), None
-            if self._event is not None:
-                event = read_end("event", self._read(self._event, row), self._B)
-            ends = (None, None) if ended is None else (terminated, truncated)
-            state, step = self.monitor.step(self.shaping_state, F, *ends, valid, event)
-        except Exception:
-            # A caller that goes on must not find the debts of these episodes in the next ones.
-            if ended is not None:
-                self.shaping_state = self.monitor.reset(self.shaping_state, ended if valid is None else ended & valid)
-            raise
-        self.shaping_state = state
-        info.update(extrinsic=reward, intrinsic=F, shaped=step.shaped, owed=step.owed, truncated=truncated)
-        if self._observe:
-            obs = with_debt(obs, step.owed if resets is None else state.owed)
-            if resets is not None:
-                add_debt_to_final(info["final_obs"], step.owed, resets)
-        if ended is not None:
-            terminated, truncated = step.terminated, step.truncated
-        return obs, reward + step.shaped, terminated, truncated, info
+        if not self._resets_itself and self._over is not None:
+            self._resets_itself = warn_missing_reset(self._over, self.monitor.steps)
+        return super().step(actions)
 
     def close(self, **kwargs: Any) -> None:
         """Close the environments, and write what is left of the log."""
@@ -177,19 +160,22 @@ class ShapeVectorReward(Shaping, VectorWrapper):
             self.monitor.close()
         super().close(**kwargs)
 
+    def _restart(self, where: np.ndarray | None) -> None:
+        self.shaping_state = self.monitor.reset(self.shaping_state, where)
+
     def _read(self, source: Source, row: tuple[Any, Any, dict, np.ndarray | None, np.ndarray | None]) -> np.ndarray:
         """Return the bonus, or the event, of a step in float64; 0 in invalid rows."""
         before, actions, info, valid, resets = row
         step, after = self.monitor.steps, self._obs
         if isinstance(source, str):
-            values = from_info(source, self._B, step, info, valid, resets)
+            values = rows.from_info(source, self._B, step, info, valid, resets)
         else:
             # Copies, so that a callable that changes them changes nothing else.
             seen = {**info, "valid": self._all if valid is None else valid.copy()}
             if resets is not None:
                 seen.update({key: deepcopy(info[key]) for key in ("final_obs", "final_info") if key in info})
-                after = with_final(self.env, after, seen, resets)
-            values = ask(source, self._B, step, before, copy(actions), after, seen)
+                after = rows.with_final(self.env, after, seen, resets)
+            values = ask(source, self._B, step, before, rows.copy(actions), after, seen)
         values = read_intrinsic(values, self._B, step, valid)
         return values if valid is None else np.where(valid, values, 0.0)
 
@@ -207,22 +193,22 @@ class _One(gym.Wrapper, RecordConstructorArgs):
             raise TypeError(f"{name} shapes one gymnasium.Env, got {env!r}; use {vector} for a vector")
         RecordConstructorArgs.__init__(self, **arguments, _disable_deepcopy=True)
         gym.Wrapper.__init__(self, env)
-        self._one = BatchOfOne(env, observations, actions)
+        self._one = rows.BatchOfOne(env, observations, actions)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Reset the environment; the debt of an open episode is dropped."""
         obs, info = self.env.reset(seed=seed, options=options)
         self._one.latest = obs, {}
         self._batch.reset()
-        return with_debt(obs, np.zeros(())) if self._observe else obs, info
+        return rows.with_debt(obs, np.zeros(())) if self._observe else obs, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Step the environment; the reward is r_t + F'_t."""
         obs, reward, terminated, truncated, info = self.env.step(action)
-        self._one.latest = obs, reward, terminated, truncated, read_info(info)
+        self._one.latest = obs, reward, terminated, truncated, rows.read_info(info)
         _, total, ends, cut, row = self._batch.step(self._one.read_action(action))
         info.update({key: row[key][0].item() for key in ("extrinsic", "intrinsic", "shaped", "owed", "truncated")})
-        obs = with_debt(obs, row["owed"][0]) if self._observe else obs
+        obs = rows.with_debt(obs, row["owed"][0]) if self._observe else obs
         return obs, float(total[0]), bool(ends[0]), bool(cut[0]), info
 
 
@@ -278,7 +264,7 @@ class ShapeReward(Shaping, _One):
         super().close()
 
 
-class ShapeVectorWithPotential(VectorWrapper):
+class ShapeVectorWithPotential(_Vector):
     """Add γΦ(s′) − Φ(s) to the rewards of a vector of environments, in any of Gymnasium's autoreset modes.
 
     `potential` maps a batch of observations to Φ, (B,); `gamma` is the learner's discount. Φ is 0 where an episode
@@ -294,46 +280,23 @@ class ShapeVectorWithPotential(VectorWrapper):
     """
 
     def __init__(self, env: VectorEnv, potential: Potential, *, gamma: float):
-        if not isinstance(env, VectorEnv):
-            raise TypeError(
-                f"ShapeVectorWithPotential shapes a vector environment, got {env!r}; use ShapeWithPotential"
-            )
+        super().__init__(env, keeps=True)
         self._potentials = Potentials(potential, gamma, env.num_envs)
-        super().__init__(env)
-        self._mode = autoreset_mode(env)
-        self._valid: np.ndarray | None = None
 
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Reset all environments, or those of `options["reset_mask"]`."""
-        mask = None if options is None else options.get("reset_mask")
-        mask = None if mask is None else read_end("reset_mask", mask, self.num_envs)
-        obs, info = self.env.reset(seed=seed, options=options)
-        self._potentials.begin(copy(obs))
-        self._valid = None if mask is None or self._valid is None else self._valid | mask
-        return obs, info
+    def _restart(self, where: np.ndarray | None) -> None:
+        self._potentials.begin(self._obs)
 
-    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Step all environments; the reward is r_t + γΦ(s_{t+1}) − Φ(s_t)."""
-        obs, reward, terminated, truncated, info = self.env.step(actions)
-        refuse_reward_shape(reward, self.num_envs)
-        info = read_info(info)
-        ends = (read_end(*flags, self.num_envs) for flags in (("terminated", terminated), ("truncated", truncated)))
-        terminated, truncated = ends
-        ended, valid = terminated | truncated, self._valid
-        resets = ended if self._mode is AutoresetMode.SAME_STEP and ended.any() else None
-        last = copy(obs) if resets is None else with_final(self.env, obs, info, resets)
+    def _pay(self, row: tuple[Any, ...], terminated: Any, truncated: Any, valid: Any) -> tuple[np.ndarray, Step]:
+        *_, info, _, resets = row
+        last = self._obs if resets is None else rows.with_final(self.env, self._obs, info, resets)
         phi, shaped, owed = self._potentials.step(last, terminated, valid)
         if resets is not None:
-            self._potentials.begin(copy(obs))
-        self._valid = ~ended if self._mode is AutoresetMode.NEXT_STEP and ended.any() else None
-        info.update(extrinsic=reward, intrinsic=phi, shaped=shaped, owed=owed, truncated=truncated)
-        return obs, reward + shaped, terminated, truncated, info
+            self._potentials.begin(self._obs)
+        return phi, Step(shaped, owed, terminated, truncated, None)
 
 
 class ShapeWithPotential(_One):
     """Add γΦ(s′) − Φ(s) to the reward of one environment: `ShapeVectorWithPotential` for a batch of one.
-
-    `potential` is called on batches of one, and returns shape (1,).
 
     >>> env = ShapeWithPotential(gym.make("CartPole-v1"), lambda obs: -abs(obs[:, 2]), gamma=0.99)
     >>> obs, info = env.reset(seed=0)

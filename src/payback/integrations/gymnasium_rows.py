@@ -1,8 +1,6 @@
 """Gymnasium's vector forms: batches of one, infos as arrays with masks, last observations, and the debt beside them."""
 
-# The host's types are generic or missing.
 # pyright: standard
-
 from __future__ import annotations
 
 from copy import deepcopy
@@ -18,8 +16,7 @@ with host("Gymnasium", "pip install 'payback[gymnasium]'"):
     from gymnasium.vector import AutoresetMode, VectorEnv
     from gymnasium.vector.utils import concatenate, create_empty_array, iterate
 
-KEY = "debt"
-"""The name of the debt in a dictionary observation."""
+KEY = "debt"  # in a dictionary observation
 
 
 def copy(x: Any) -> Any:
@@ -28,45 +25,35 @@ def copy(x: Any) -> Any:
 
 
 def autoreset_mode(env: VectorEnv) -> AutoresetMode:
-    """Return how a vector environment resets; raise if its metadata has no mode."""
+    """Return how a vector environment resets."""
     mode = (env.metadata or {}).get("autoreset_mode")
     try:
         return AutoresetMode(mode)
     except ValueError:
-        raise ValueError(
-            f"the vector environment {env} does not say how it resets: metadata['autoreset_mode'] is {mode!r}; "
-            "set it to the gymnasium.vector.AutoresetMode that it follows"
-        ) from None
+        words = f"{env} does not say how it resets: metadata['autoreset_mode'] is {mode!r}; set it to an AutoresetMode"
+        raise ValueError(words) from None
 
 
 def read_info(info: Any) -> dict[str, Any]:
     """Return the infos of a step, which are a dictionary."""
     if not isinstance(info, dict):
-        raise TypeError(
-            f"the environment's step returned a {type(info).__name__} in the place of its info, which must be a dict"
-        )
+        raise TypeError(f"the environment's step returned a {type(info).__name__} for its info, which must be a dict")
     return info
 
 
-def from_info(
-    key: str, num_envs: int, step: int, info: dict, valid: np.ndarray | None, resets: np.ndarray | None
-) -> np.ndarray:
+def from_info(key: str, num_envs: int, step: int, info: dict, valid: Any, resets: Any) -> np.ndarray:
     """Read F from `info[key]`, at an episode's end under SAME_STEP from the ended episode's own info."""
     if resets is None and key in info and (f"_{key}" not in info or info[f"_{key}"].all()):
         return info[key]
-    values = np.zeros(num_envs)
-    missing = np.ones(num_envs, dtype=bool) if valid is None else valid.copy()
-    last = resets if resets is not None else np.zeros(num_envs, dtype=bool)
+    values, missing = np.zeros(num_envs), np.ones(num_envs, dtype=bool) if valid is None else valid.copy()
+    last = np.zeros(num_envs, dtype=bool) if resets is None else resets
     for source, rows in ((info, ~last), (info.get("final_info", {}), last)):
         if key in source:
             rows = rows & source.get(f"_{key}", np.ones(num_envs, dtype=bool))
             values[rows] = np.asarray(source[key])[rows]
             missing &= ~rows
     if missing.any():
-        raise KeyError(
-            f"info has no {key!r} for environment {int(np.flatnonzero(missing)[0])} at step {step}: "
-            "every transition needs its intrinsic reward there"
-        )
+        raise KeyError(f"info has no {key!r} for environment {int(np.flatnonzero(missing)[0])} at step {step}")
     return values
 
 
@@ -87,10 +74,7 @@ def with_final(env: VectorEnv, obs: Any, info: dict, resets: np.ndarray) -> Any:
 
 
 class BatchOfOne(VectorEnv):
-    """One environment's latest transition in the form of a vector environment's.
-
-    `observations` and `actions` are put in batches only where somebody hands them to a callable.
-    """
+    """One environment's latest transition as a vector's; with observations and actions if a callable asks for them."""
 
     def __init__(self, env: gym.Env, observations: bool, actions: bool):
         self.num_envs, self._observations, self._actions = 1, observations, actions
@@ -126,14 +110,7 @@ def _batch(what: str, space: Space, row: Any) -> Any:
 
 
 def space_with_debt(space: Space) -> Space:
-    """Return the space of one environment's observations with the debt in them.
-
-    A value function that sees the debt can be exact about it; `on_truncation="carry"` needs that, since a bootstrapped
-    value then stands for the debt that is still open.
-
-    >>> space_with_debt(spaces.Box(0.0, 1.0, (3,), np.float32)).shape
-    (4,)
-    """
+    """Return the space of one environment's observations with the debt in them."""
     if isinstance(space, spaces.Dict):
         if KEY in space.spaces:
             raise ValueError(f"the observation space already has a {KEY!r}: rename it, or use observe_debt=False")
@@ -141,10 +118,7 @@ def space_with_debt(space: Space) -> Space:
     if isinstance(space, spaces.Box) and len(space.shape) == 1 and np.issubdtype(space.dtype, np.floating):
         low, high = np.append(space.low, -np.inf), np.append(space.high, np.inf)
         return spaces.Box(low.astype(space.dtype), high.astype(space.dtype), dtype=space.dtype.type)
-    raise ValueError(
-        f"the observation space {space} cannot hold the debt: it must be a flat Box of floats or a Dict; "
-        "put the observation in a Dict, or use observe_debt=False"
-    )
+    raise ValueError(f"the observation space {space} cannot hold the debt: make it a flat Box of floats or a Dict")
 
 
 def with_debt(observation: Any, owed: np.ndarray) -> Any:
@@ -153,9 +127,3 @@ def with_debt(observation: Any, owed: np.ndarray) -> Any:
     if isinstance(observation, dict):
         return {**observation, KEY: column.astype(np.float32)}
     return np.concatenate((observation, column.astype(observation.dtype)), axis=-1)
-
-
-def add_debt_to_final(final: Any, owed: np.ndarray, resets: np.ndarray) -> None:
-    """Show the debt in the last observations of the episodes that ended."""
-    for k in np.flatnonzero(resets):
-        final[k] = with_debt(final[k], owed[k])

@@ -6,20 +6,17 @@
     obs, state, reward, terminated, truncated, info = env.step(keys, state, actions, params)
 
 `step` returns as many values as the environment's own: six as of gymnax 1.0, five (with `done`) before it and behind
-`LegacyStepAPIWrapper`. The state holds the debts, the bonus and the last observation. `info` gets
+`LegacyStepAPIWrapper`. `info` gets
 
-    extrinsic r_t,  intrinsic F_t,  shaped F'_t,  owed the debt at the next step
-    truncated: whether the environment truncated the episode, also where the debt was settled
+    extrinsic r_t,  intrinsic F_t,  shaped F'_t,  owed the debt at the next step,  the environment's own truncated
     residual |Σγ^t F'_t| / Σγ^t |F'_t| of the episode that ends at this step, 0 at all others
 
 Values cannot be read under `jit`, so none raises or warns there: pass `info` to `check_episodes` after a scan, and the
-finished stack to `check_wiring` before training. Wrong shapes and arguments raise while the function is traced. Put
-wrappers that measure the extrinsic return (LogWrapper) inside, and nothing that scales or clips rewards outside.
+finished stack to `check_wiring` before training. Put wrappers that measure the extrinsic return (LogWrapper) inside,
+and nothing that scales or clips rewards outside.
 """
 
-# The host's types are generic or missing.
 # pyright: standard
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -32,9 +29,8 @@ from payback import messages
 from payback.core.transform import Match, RewardTransform
 from payback.core.validate import read_gamma
 from payback.integrations.host import host
-from payback.integrations.outer_wrappers import OuterWrapperCheck
 from payback.integrations.potential import Potential, refuse_no_function
-from payback.integrations.wiring import compare, names_of, rehearsed, warn_of_no_end
+from payback.integrations.wiring import NO_END, OuterWrapperCheck, compare, names_of, rehearsed
 from payback.ledger import TOLERANCE, Ledger, LedgerState, OnTruncation, make
 from payback.theory import shape_episodic
 
@@ -58,34 +54,27 @@ Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | PureBonus | str
 """(obs, action, next_obs, info) → (B,) in JAX, on batches; a bonus of `payback.bonuses.jax`; or an info key.
 
 `next_obs` is the episode's own last observation where the environment gives it in `info["final_observation"]` (gymnax
-1.0 does). Elsewhere an episode's last transition would end in the next episode's first observation, so its F is taken
-as 0: that changes no preference, because the last step's loan is repaid at once.
+1.0 does). Elsewhere F of the last step is 0, which changes no preference, because its loan is repaid at once.
 """
-FINAL = "final_observation"
-"""Where gymnax 1.0 shows an episode's last observation, which autoreset replaces by the next episode's first."""
-CANNOT_HOLD = (
-    "these observations cannot hold the debt: they must be vectors of floats; flatten them inside "
-    "(FlattenObservationWrapper), or use observe_debt=False"
-)
+FINAL = "final_observation"  # where gymnax 1.0 shows an episode's last observation
+CANNOT_HOLD = "these observations cannot hold the debt: flatten them to vectors of floats, or use observe_debt=False"
 
 
 class ShapedState(NamedTuple):
-    """The environment's state with the shaping's memory; keep it in the carry of your scan."""
+    """The environment's state with the shaping's memory; keep it in the carry of your scan.
+
+    `bonus` is the state of a `PureBonus`, `obs` the observation before the next step, () where nobody needs them.
+    `payback.save_state` writes `ledger.loans`.
+    """
 
     env_state: Any
-    """The wrapped environment's own."""
     ledger: LedgerState
-    """The debts; `payback.save_state` writes `ledger.loans`."""
     bonus: Any
-    """A `PureBonus`'s state, () for other bonuses."""
     obs: Any
-    """The observation before the next step, () if no callable asks for it."""
 
 
 class _Wrapper:
     """Passes what it does not define to the wrapped environment."""
-
-    _env: Any
 
     def __getattr__(self, name: str) -> Any:
         if name == "_env":
@@ -97,10 +86,9 @@ class ShapeVectorReward(_Wrapper):
     """Add the shaped intrinsic reward to B environments in gymnax's form, which this wrapper steps under `vmap`.
 
     The B environments share F̄ and what a bonus learns. `reset` and `step` take B keys, states and actions, and one
-    `params`. Call `reset` once: it also restarts F̄ and the bonus, and gymnax resets episodes inside `step`.
-
-    The parameters are those of Gymnasium's `ShapeVectorReward`; `on_truncation="carry"` needs a six-valued
-    `step`, `observe_debt` a flat observation, and there is no `record`, because nothing is written under `jit`.
+    `params`. Call `reset` once: it also restarts F̄ and the bonus, and gymnax resets episodes inside `step`. The
+    parameters are those of Gymnasium's `ShapeVectorReward`; `on_truncation="carry"` needs a six-valued `step`,
+    `observe_debt` a flat observation, and there is no `record`, because nothing is written under `jit`.
     """
 
     def __init__(
@@ -120,9 +108,12 @@ class ShapeVectorReward(_Wrapper):
         messages.warn_of_transform(transform)
         messages.warn_unseen_debt(transform, None if observe_debt else on_truncation, "Pass observe_debt=True")
         for source in (bonus, event):
-            _refuse_python_memory(source)
-        self._env, self._bonus, self._event = env, bonus, event
-        self._observe, self._outer = observe_debt, OuterWrapperCheck()
+            is_pure = source is None or isinstance(source, (str, PureBonus))
+            if not is_pure and (not callable(source) or hasattr(source, "reset")):  # it would remember while traced
+                remedy = "give a pure function, a bonus of payback.bonuses.jax, or an info key"
+                raise TypeError(f"{type(source).__name__} cannot be traced: {remedy}")
+        self._env, self._bonus, self._event, self._observe = env, bonus, event, observe_debt
+        self._outer = OuterWrapperCheck()
         self._warns_of_limit = self._ledger.settles and on_truncation is None
         self._remembers = not isinstance(bonus, str) or callable(event)
 
@@ -160,11 +151,9 @@ class ShapeVectorReward(_Wrapper):
         after = ShapedState(env_state, debts, bonus, obs if self._remembers else ())
         return self._show(obs, debts.owed), after, _total(reward, paid.shaped), *ends, info
 
-    def _ask(
-        self, state: ShapedState, action: Any, obs: Any, info: dict[str, Any], ended: jax.Array
-    ) -> tuple[Any, jax.Array, jax.Array | None]:
+    def _ask(self, state: ShapedState, action: Any, obs: Any, info: dict, ended: jax.Array) -> tuple[Any, Any, Any]:
         """Return the bonus's next state, F_t and the events."""
-        source, bonus, like = self._bonus, state.bonus, state.ledger.owed
+        source, bonus, event, like = self._bonus, state.bonus, None, state.ledger.owed
         transition = state.obs, action, info.get(FINAL, obs), info
         if isinstance(source, PureBonus):
             bonus, values = source.update(bonus, *transition[:3], ended)
@@ -172,9 +161,9 @@ class ShapeVectorReward(_Wrapper):
             values = _read_source(source, *transition)
         values = _one_per_environment("intrinsic reward", values, like)
         F = values if FINAL in info or isinstance(source, str) else jnp.where(ended, 0.0, values)
-        if self._event is None:
-            return bonus, F, None
-        return bonus, F, _one_per_environment("event", _read_source(self._event, *transition), like) != 0
+        if self._event is not None:
+            event = _one_per_environment("event", _read_source(self._event, *transition), like) != 0
+        return bonus, F, event
 
     def _show(self, obs: Any, debt: jax.Array) -> Any:
         """Return the observation as the learner sees it."""
@@ -199,8 +188,7 @@ class ShapeVectorReward(_Wrapper):
 class ShapeReward(ShapeVectorReward):
     """Add the shaped intrinsic reward to one environment: `ShapeVectorReward` for a batch of one.
 
-    Vectorise it with `jax.vmap`: each environment then has an F̄ and a bonus of its own. Callables get batches of one;
-    the parameters are those of `ShapeVectorReward`.
+    Vectorise it with `jax.vmap`: each environment then has an F̄ and a bonus of its own. Callables get batches of one.
     """
 
     @partial(jax.jit, static_argnames=("self",))
@@ -258,8 +246,7 @@ class ShapeWithPotential(_Wrapper):
 def check_episodes(info: dict[str, Any]) -> int:
     """Warn if a finished episode's shaped rewards did not cancel; return how many did not.
 
-    `info` is what `step` returned, stacked by a scan or not. Call it outside `jit`, where values can be read. Overflow
-    of float32 counts as well, because its residual is not a number.
+    `info` is what `step` returned, stacked by a scan or not. Call it outside `jit`. An overflow of float32 counts too.
 
     >>> import jax.numpy as jnp
     >>> check_episodes({"residual": jnp.array([0.0, 3e-7])})
@@ -275,9 +262,8 @@ def check_episodes(info: dict[str, Any]) -> int:
 def check_wiring(env: Any, params: Any = None, *, num_envs: int | None = 4, steps: int = 1000) -> int:
     """Play `steps` random steps, and compare the reward that comes out of the stack with r_t + F'_t as it was paid.
 
-    Takes the finished stack, with all that is wrapped around the shaping: purejaxrl's NormalizeVecReward, a clipped
-    reward. `num_envs` is the number of keys that its `step` takes, None for a single key. Raises InvarianceError where
-    a wrapper outside changes the reward or ends episodes. Returns the number of episodes.
+    Takes the finished stack; `num_envs` is the number of keys that its `step` takes, None for a single key. Raises
+    InvarianceError where a wrapper outside changes the reward or ends episodes. Returns the number of episodes.
     """
     outside, shaping = list[Any](), env
     while not isinstance(vars(shaping).get("_ledger"), Ledger):
@@ -301,11 +287,11 @@ def check_wiring(env: Any, params: Any = None, *, num_envs: int | None = 4, step
         _, state = env.reset(split(jax.random.key(0)), params)
         rows = jax.lax.scan(one, state, jax.random.split(jax.random.key(1), steps))[1]
     columns = [np.asarray(column).reshape(steps, -1) for column in rows]
+    settles, names, finished = shaping._ledger.settles, names_of(outside), 0
     for t in range(steps):
-        compare([column[t] for column in columns], t, shaping._ledger.settles, names_of(outside))
-    finished = int(np.count_nonzero(columns[1] | columns[2]))
+        finished += int(np.count_nonzero(compare([column[t] for column in columns], t, settles, names)))
     if not finished:
-        warn_of_no_end()
+        messages.warn(NO_END)
     return finished
 
 
@@ -318,19 +304,14 @@ def _first(part: Any) -> Any:
     return jax.tree.map(lambda x: x[0], part)
 
 
-def _six_values(
-    out: tuple[Any, ...], settles: bool
-) -> tuple[Any, Any, jax.Array, jax.Array, jax.Array, dict[str, Any]]:
+def _six_values(out: tuple[Any, ...], settles: bool) -> tuple[Any, Any, jax.Array, jax.Array, jax.Array, dict]:
     """Return (obs, state, reward, terminated, truncated, info) of a five- or six-valued step."""
     if len(out) == 6:
         obs, state, reward, terminated, truncated, info = out
     elif len(out) != 5:
         raise ValueError(f"the environment's step returns {len(out)} values; gymnax's form has five, or six as of 1.0")
     elif not settles:
-        raise ValueError(
-            "on_truncation='carry' needs an environment whose step returns six values (gymnax 1.0): a learner that is "
-            "given `done` alone cannot bootstrap past a time limit, and the debt would never be paid; use 'settle'"
-        )
+        raise ValueError("on_truncation='carry' needs an environment whose step returns six values; use 'settle'")
     else:
         obs, state, reward, terminated, info = out
         truncated = info.get("truncated", jnp.zeros_like(terminated))
@@ -352,25 +333,11 @@ def _read_source(source: Any, *transition: Any) -> Any:
 
 
 def _one_per_environment(what: str, values: Any, like: jax.Array) -> jax.Array:
-    """Return (B,) floats; shapes are known while a function is traced, so a wrong one raises."""
+    """Return (B,) floats."""
     values = jnp.asarray(values)
     if values.shape != like.shape:
-        raise ValueError(
-            f"the {what} has shape {values.shape}, not {like.shape}; it is called on batches, and returns one number "
-            "per environment"
-        )
+        raise ValueError(f"the {what} has shape {values.shape}, not {like.shape}, one number per environment")
     return values.astype(like.dtype)
-
-
-def _refuse_python_memory(source: Any) -> None:
-    """Refuse a bonus that remembers in Python objects, which a traced function changes once and never again."""
-    if source is None or isinstance(source, (str, PureBonus)):
-        return
-    if not callable(source) or hasattr(source, "reset"):
-        raise TypeError(
-            f"{type(source).__name__} cannot be traced: give a pure function of (obs, action, next_obs, info), a bonus "
-            "of payback.bonuses.jax, whose memory is kept in the environment's state, or an info key"
-        )
 
 
 def _space_with_debt(space: Any) -> Any:

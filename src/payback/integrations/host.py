@@ -1,7 +1,4 @@
-"""Between a host and the ledger: import the host, call the bonus, read what both hand in.
-
-Debts are kept in float64 whatever F comes in: a float16 or bfloat16 bonus is taken as the number that it holds.
-"""
+"""Between a host and the ledger: import the host, call the bonus, read what both hand in, pay a step in float64."""
 
 from __future__ import annotations
 
@@ -16,19 +13,13 @@ import numpy as np
 from payback.core.arrays import all_finite
 from payback.core.state import save_state
 from payback.core.validate import read_flags
-from payback.ledger import LedgerState
+from payback.ledger import LedgerState, Step
 from payback.monitor import Monitor
 
 
 @contextmanager
 def host(name: str, install: str) -> Generator[None, None, None]:
-    """Add to an import error of the host `name` how to `install` it.
-
-    >>> with host("Gymnasium", "pip install 'payback[gymnasium]'"):
-    ...     import no_such_package
-    Traceback (most recent call last):
-    ImportError: this adapter needs Gymnasium (No module named 'no_such_package'): pip install 'payback[gymnasium]'
-    """
+    """Add to an import error of the host `name` how to `install` it."""
     try:
         yield
     except ImportError as error:
@@ -41,9 +32,8 @@ def ask(bonus: Callable[..., Any], num_envs: int, step: int, *transition: Any) -
         return bonus(*transition)
     except Exception as error:
         which = "environment 0" if num_envs == 1 else f"environments 0 to {num_envs - 1}"
-        raise RuntimeError(
-            f"the intrinsic reward raised {type(error).__name__} at step {step} ({which}): {error}"
-        ) from error
+        words = f"the intrinsic reward raised {type(error).__name__} at step {step} ({which}): {error}"
+        raise RuntimeError(words) from error
 
 
 def bind_bonus(bonus: Any, observation_space: Any, action_space: Any) -> None:
@@ -57,15 +47,14 @@ def read_intrinsic(
     values: Any, num_envs: int, step: int, valid: np.ndarray | None = None, what: str = "intrinsic reward"
 ) -> np.ndarray:
     """Return F, or what else is named, as float64 of shape (B,); an error names the environment and the step."""
-    rewards = values
-    if type(rewards) is not np.ndarray or rewards.dtype != np.float64:
-        rewards = _as_floats(rewards, num_envs, step, what)
+    is_plain = type(values) is np.ndarray and values.dtype == np.float64
+    rewards: np.ndarray = values if is_plain else _as_floats(values, num_envs, step, what)
     if rewards.shape != (num_envs,):
         raise _wrong_shape(rewards.shape, num_envs, step, what)
     if not all_finite(rewards):
-        bad = ~np.isfinite(rewards) if valid is None else ~np.isfinite(rewards) & valid
-        if bad.any():
-            raise _not_finite(rewards, int(np.flatnonzero(bad)[0]), step, what)
+        bad = np.flatnonzero(~np.isfinite(rewards) if valid is None else ~np.isfinite(rewards) & valid)
+        if len(bad):
+            raise _not_finite(rewards, bad[0], step, what)
     return rewards
 
 
@@ -83,16 +72,11 @@ def read_tensor(values: Any, like: Any, step: int, ignored: Any = None) -> Any:
 
 
 def _wrong_shape(shape: tuple[int, ...], num_envs: int, step: int, what: str = "intrinsic reward") -> ValueError:
-    return ValueError(
-        f"the {what} at step {step} has shape {shape}, not ({num_envs},); return one number per environment, "
-        f"for environments 0 to {num_envs - 1}"
-    )
+    return ValueError(f"the {what} at step {step} has shape {shape}, not ({num_envs},), one number per environment")
 
 
 def _not_finite(rewards: Any, k: int, step: int, what: str = "intrinsic reward") -> ValueError:
-    return ValueError(
-        f"the {what} of environment {k} at step {step} is {float(rewards[k])}; fix it before it is shaped"
-    )
+    return ValueError(f"the {what} of environment {k} at step {step} is {float(rewards[k])}; make it finite")
 
 
 def _as_floats(values: Any, num_envs: int, step: int, what: str) -> np.ndarray:
@@ -122,19 +106,35 @@ def refuse_reward_shape(reward: Any, num_envs: int) -> None:
     """Refuse rewards that are not (B,): with F′ of shape (B,) a column of them would become a (B, B) matrix."""
     shape = reward.shape if type(reward) is np.ndarray else np.shape(reward)
     if shape != (num_envs,):
-        raise ValueError(
-            f"the environment's rewards have shape {shape}, not ({num_envs},), that is one number per "
-            "environment; flatten them before they are shaped"
-        )
+        raise ValueError(f"the environment's rewards have shape {shape}, not ({num_envs},); flatten them inside")
 
 
 class Shaping:
-    """What a host's wrapper remembers between two steps; it can be saved and loaded."""
+    """What a host's wrapper remembers between two steps, and how it pays one; it can be saved and loaded."""
 
     shaping_state: LedgerState
-    """The ledger's state."""
     monitor: Monitor
-    """Warns, counts and logs."""
+    _bonus: Any
+    _event: Any
+    _read: Callable[..., Any]
+    """(bonus or event, row) → (B,): what the source says of the step that `row` describes."""
+
+    def _pay(self, row: Any, terminated: Any, truncated: Any, valid: Any = None) -> tuple[np.ndarray, Step]:
+        """Ask for F_t and the event of a step, and shape it; the ends are None if no episode ended."""
+        before, ledger = self.shaping_state, self.monitor.ledger
+        try:
+            F = self._read(self._bonus, row)
+            event = None if self._event is None else read_end("event", self._read(self._event, row), len(F))
+            after, step = ledger.step(before, F, terminated, truncated, valid, event)
+            self.monitor.see(before, F, step, truncated, valid)
+        except Exception:
+            # A caller that goes on must not find the debts of these episodes in the next ones.
+            if terminated is not None:
+                ended = terminated | truncated
+                self.shaping_state = self.monitor.reset(before, ended if valid is None else ended & valid)
+            raise
+        self.shaping_state = after
+        return F, step
 
     @property
     def owed(self) -> np.ndarray:
@@ -151,11 +151,7 @@ class Shaping:
 
 
 class BonusPerEnvironment:
-    """The bonus of each environment of a runner that steps its environments one by one, called on batches of one.
-
-    An episodic bonus remembers the episode under way, so each environment gets a copy; others are shared. A bonus that
-    has `reset` is taken for episodic, unless its attribute `episodic` is False: so RND has one predictor for all.
-    """
+    """The bonus of each environment: copies of one that has `reset`, unless its attribute `episodic` is False."""
 
     def __init__(self, bonus: Any, num_envs: int):
         self._resets = callable(getattr(bonus, "reset", None))

@@ -3,15 +3,12 @@
     env = ShapeReward(pursuit_v5.parallel_env(), bonus, payback.grm(0.99, delay=30))
 
 Agents are the rows of one ledger, in the order of `possible_agents`: each borrows and repays by itself, and each one's
-end is its own. An agent that has left is an invalid row, which is paid 0 and changes nothing. What it owed was settled
-at its last step. All agents share F̄ and the bonus. Each agent's info gets
+end is its own. An agent that has left is an invalid row. All agents share F̄ and the bonus. Each agent's info gets
 
     extrinsic r_t,  intrinsic F_t,  shaped F'_t,  owed the debt at the next step,  truncated as the environment said
 """
 
-# The host's types are generic or missing.
 # pyright: standard, reportMissingImports=false
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -43,10 +40,7 @@ and `infos["valid"]`, (B,), which is False in the rows of agents that took no st
 
 
 class ShapeReward(Shaping, BaseParallelWrapper):
-    """Add the shaped intrinsic reward to each agent's reward.
-
-    The parameters and attributes are those of Gymnasium's `ShapeVectorReward`, with one row per possible agent.
-    """
+    """Add the shaped intrinsic reward to each agent's; the parameters are those of Gymnasium's `ShapeVectorReward`."""
 
     def __init__(
         self,
@@ -65,13 +59,10 @@ class ShapeReward(Shaping, BaseParallelWrapper):
         super().__init__(env)
         self._rows = {agent: k for k, agent in enumerate(env.possible_agents)}
         spaces = [(env.observation_space(agent), env.action_space(agent)) for agent in self._rows]
-        if (callable(bonus) or callable(event)) and any(
-            pair != spaces[0] or None in (pair[0].shape, pair[1].shape) for pair in spaces
-        ):
-            raise ValueError(
-                "the agents' observations or actions don't fit into one batch, because their spaces differ or are no "
-                "arrays: compute the bonus in the environment, and name its info key"
-            )
+        fits = all(pair == spaces[0] and None not in (pair[0].shape, pair[1].shape) for pair in spaces)
+        if (callable(bonus) or callable(event)) and not fits:
+            remedy = "compute the bonus in the environment, and name its info key"
+            raise ValueError(f"the agents' observations or actions don't fit into one batch: {remedy}")
         messages.warn_unseen_debt(transform, None if observe_debt else on_truncation, "Pass observe_debt=True")
         bind_bonus(bonus, *spaces[0])
         ledger = make(transform, on_truncation, trusted=True)
@@ -104,19 +95,10 @@ class ShapeReward(Shaping, BaseParallelWrapper):
             for flags in (dict.fromkeys(acted, True), terminations, truncations)
         )
         before, self._before = self._before, obs
-        transition = before, actions, obs, infos
-        try:
-            F, event = self._read(self._bonus, transition, valid), None
-            if self._event is not None:
-                event = self._read(self._event, transition, valid) != 0
-            state, step = self.monitor.step(self.shaping_state, F, terminated, truncated, valid, event)
-        except Exception:
-            # A caller that goes on must not find the debts of these agents in the next episodes.
-            self.shaping_state = self.monitor.reset(self.shaping_state, terminated | truncated)
-            raise
-        left = {agent: agent in alive and agent not in self.env.agents for agent in self._rows}
-        left = self._flags(left) & ~(terminated | truncated)
-        self.shaping_state = self.monitor.reset(state, left) if left.any() else state
+        F, step = self._pay((before, actions, obs, infos, valid), terminated, truncated, valid)
+        left = self._flags(dict.fromkeys(alive - set(self.env.agents), True)) & ~(terminated | truncated)
+        if left.any():
+            self.shaping_state = self.monitor.reset(self.shaping_state, left)
         for agent in acted:
             k = self._rows[agent]
             row = {"extrinsic": rewards[agent], "intrinsic": F[k].item(), "shaped": step.shaped[k].item()}
@@ -129,25 +111,28 @@ class ShapeReward(Shaping, BaseParallelWrapper):
         row = np.array([flags.get(agent, False) for agent in self._rows])
         return read_end("an agent's end", row, len(row))
 
-    def _read(self, source: Source, transition: tuple[Any, ...], valid: np.ndarray) -> np.ndarray:
-        """Return F, or the events, of all rows; 0 where an agent took no step."""
-        before, actions, obs, infos = transition
-        step, B, agents = self.monitor.steps, len(self._rows), [a for a, k in self._rows.items() if valid[k]]
+    def _read(self, source: Source, row: tuple[Any, ...]) -> np.ndarray:
+        """Return F, or the events, of all agents; 0 where an agent took no step."""
+        before, actions, obs, infos, valid = row
+        step, B = self.monitor.steps, len(self._rows)
         if isinstance(source, str):
-            missing = [agent for agent in agents if source not in infos[agent]]
-            if missing:
-                raise KeyError(f"the info of agent {missing[0]!r} has no {source!r} at step {step}")
-            values = np.array([infos[agent][source] if valid[k] else 0.0 for agent, k in self._rows.items()], float)
+            values = np.zeros(B)
+            for agent, k in self._rows.items():
+                if valid[k] and source not in infos[agent]:
+                    raise KeyError(f"the info of agent {agent!r} has no {source!r} at step {step}")
+                values[k] = infos[agent][source] if valid[k] else 0.0
         else:
-            spaces = self._spaces[0], self._spaces[1], self._spaces[0]
-            rows = (self._batch(*pair, agents) for pair in zip(spaces, (before, actions, obs), strict=True))
-            values = ask(source, B, step, *rows, {**infos, "valid": valid.copy()})
+            observations, of_actions = self._spaces
+            parts = (observations, before), (of_actions, actions), (observations, obs)
+            batches = (self._batch(space, values, valid) for space, values in parts)
+            values = ask(source, B, step, *batches, {**infos, "valid": valid.copy()})
         return np.where(valid, read_intrinsic(values, B, step, valid), 0.0)
 
-    def _batch(self, space: Any, values: dict[Any, Any], agents: list[Any]) -> np.ndarray:
-        batch = np.zeros((len(self._rows), *space.shape), space.dtype)
-        for agent in agents:
-            batch[self._rows[agent]] = values[agent]
+    def _batch(self, space: Any, values: dict[Any, Any], valid: np.ndarray) -> np.ndarray:
+        batch = np.zeros((len(valid), *space.shape), space.dtype)
+        for agent, k in self._rows.items():
+            if valid[k]:
+                batch[k] = values[agent]
         return batch
 
     def _show(self, obs: dict, owed: np.ndarray) -> dict:

@@ -2,9 +2,8 @@
 
     F_t = γΦ(s_{t+1}) − Φ(s_t),   Φ = 0 where an episode terminates                      (grzes_potential)
 
-At a truncation Φ(s_{t+1}) is kept, because the learner bootstraps there: V(s_{t+1}) then holds −Φ(s_{t+1}).
-An autoreset row pays 0, and the next episode begins with Φ of its own first observation. So the rest of an episode pays
-−Φ(s_t), which is fixed before the action: `owed` is Φ(s_{t+1}).
+At a truncation Φ(s_{t+1}) is kept, because the learner bootstraps there: V(s_{t+1}) then holds −Φ(s_{t+1}). The rest of
+an episode pays −Φ(s_t) in total, which is fixed before the action: `owed` is Φ(s_{t+1}). An autoreset row pays 0.
 """
 
 from __future__ import annotations
@@ -35,9 +34,10 @@ class Potentials:
         """Take the observations that the next step begins with, where a reset has changed some."""
         self._now = self._read(obs)
 
-    def step(self, next_obs: Any, terminated: np.ndarray, valid: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
+    def step(self, next_obs: Any, terminated: Any, valid: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
         """Return (Φ(s′), γΦ(s′) − Φ(s), the debt), 0 in rows that are not `valid`; `next_obs` ends the transition."""
         self._steps += 1
+        terminated = np.zeros(self._B, dtype=bool) if terminated is None else terminated
         before, self._now = self._now, self._read(next_obs)
         shaped = shape_episodic(before, self._now, terminated, self.gamma)
         columns = self._now, shaped, np.where(terminated, 0.0, self._now)

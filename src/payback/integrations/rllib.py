@@ -2,30 +2,27 @@
 
     config.callbacks(partial(ShapeReward, bonus=novelty, transform=payback.grm(0.99, delay=30)))
 
-It works on the environment runners, step by step, because a learner connector sees chunks of episodes and would settle
-debts at their borders. Evaluation is not shaped. `episode_return_mean` is the shaped return, `extrinsic_return_mean`
-the task's. Each step's info has extrinsic, intrinsic, shaped, owed and the original truncated.
-
-With several environment runners F̄ is merged after each training iteration and given back to all. It is part of the
-algorithm's checkpoints; open episodes and their debts are not.
+It works on the environment runners, because a learner connector sees chunks of episodes and would settle debts at their
+borders. Evaluation is not shaped. `episode_return_mean` is the shaped return, `extrinsic_return_mean` the task's. Each
+step's info has extrinsic, intrinsic, shaped, owed and the original truncated. The runners' F̄ are merged after each
+training iteration; checkpoints of the algorithm hold F̄, but no open debts.
 """
 
-# The host's types are generic or missing.
 # pyright: standard
-
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from payback import messages
-from payback.core.center import CenterState, center, merge_centers
+from payback.core.center import CenterState, merge_centers
 from payback.core.transform import Match, RewardTransform
-from payback.integrations.host import BonusPerEnvironment, ask, bind_bonus, host, read_end, read_intrinsic
+from payback.integrations.host import BonusPerEnvironment, Shaping, ask, bind_bonus, host, read_end, read_intrinsic
 from payback.ledger import LedgerState, OnTruncation, make
 from payback.monitor import Monitor, changed
 
@@ -38,24 +35,20 @@ __all__ = ["ShapeReward", "Source", "centers_of"]
 Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
 """(obs, action, next_obs, info) → (1,) on batches of one, or the name of an info key.
 
-The callable gets copies of the arrays. Its method `reset(where)`, if it has one, is called with a mask of one when an
-episode ends. Where a runner has several environments each then gets a copy of the callable, because a batch of one
-cannot say whose episode it belongs to; a callable whose attribute `episodic` is False is shared by them all.
+The callable gets copies of the arrays. If it has a method `reset(where)`, that is called with a mask of one when an
+episode ends, and each environment of a runner gets a copy of the callable, unless its attribute `episodic` is False.
 """
 
 INSIDE = "Shape inside the environment instead, with payback.integrations.gymnasium.ShapeReward(..., observe_debt=True)"
-METRIC = "extrinsic_return_mean"
-COMPONENT = "shaping"
-"""The name of F̄ in an algorithm's state."""
+COMPONENT = "shaping"  # the name of F̄ in an algorithm's state
 
 
-class ShapeReward(RLlibCallback):
+class ShapeReward(Shaping, RLlibCallback):
     """Add the shaped intrinsic reward to every sampled step.
 
     The parameters are those of Gymnasium's `ShapeVectorReward`. The algorithm's gamma must equal the transform's;
-    `strict=False` only warns. Each runner writes to a folder inside `record`. The first sampled reward that differs
-    from what was paid warns. `observe_debt` is refused: RLlib makes the next observation ready for the module before it
-    calls back.
+    `strict=False` only warns. Each runner writes to a folder inside `record`. `observe_debt` is refused: RLlib makes
+    the next observation ready for the module before it calls back.
     """
 
     def __init__(
@@ -75,15 +68,10 @@ class ShapeReward(RLlibCallback):
         messages.is_confirmed(transform, learner_gamma)
         messages.warn_unseen_debt(transform, on_truncation, INSIDE)
         if observe_debt:
-            raise ValueError(
-                "observe_debt is refused for RLlib, which hands a step's observation to the module before it calls "
-                f"back: the debt would come one step late. {INSIDE}"
-            )
-        self.bonus, self.transform, self.event, self.strict = bonus, transform, event, strict
-        self.on_truncation: OnTruncation | None = on_truncation
-        self.record, self._warned = record, False
-        self.monitor: Monitor | None = None  # from the first episode on
-        self.shaping_state: LedgerState
+            raise ValueError(f"observe_debt is refused for RLlib, where the debt would come one step late. {INSIDE}")
+        self.bonus = self._bonus = bonus
+        self.transform, self._event, self.strict = transform, event, strict
+        self._make, self._record, self._warned = partial(make, transform, on_truncation, trusted=True), record, False
         self._bonuses = BonusPerEnvironment(bonus, 1)
         self._returns = np.zeros(0)
         self._common: list[CenterState] | None = None
@@ -103,8 +91,8 @@ class ShapeReward(RLlibCallback):
     def on_episode_start(self, *, episode: Any, env_runner: Any = None, env_index: int, **kwargs: Any) -> None:
         """Begin the episode's debt at 0; what an episode that never ended still owed is dropped and counted."""
         if not env_runner.config.in_evaluation:
-            monitor = self._open(env_runner)
-            self.shaping_state = monitor.reset(self.shaping_state, self._only(env_index))
+            self._open(env_runner)
+            self.shaping_state = self.monitor.reset(self.shaping_state, self._only(env_index))
             self._returns[env_index] = 0.0
 
     def on_episode_step(self, *, episode: Any, env_runner: Any = None, env_index: int, **kwargs: Any) -> None:
@@ -113,23 +101,13 @@ class ShapeReward(RLlibCallback):
             return
         if not isinstance(episode, SingleAgentEpisode):
             raise TypeError("ShapeReward shapes single-agent episodes; multi-agent ones are not supported")
-        monitor, only = self._open(env_runner), self._only(env_index)
-        info, extrinsic = episode.get_infos(-1), float(episode.get_rewards(-1))
-        truncated = bool(episode.is_truncated)
-        ended = read_end("terminated", [episode.is_terminated], 1)[0]
-        ends = only & ended, only & truncated
-        try:
-            F, event = self._read(self.bonus, self._bonuses.of(env_index), episode, env_index), None
-            if self.event is not None:
-                event = self._read(self.event, self.event, episode, env_index)
-                event = only & read_end("event", [event], 1)
-            self.shaping_state, step = monitor.step(self.shaping_state, np.where(only, F, 0.0), *ends, only, event)
-        except Exception:
-            if episode.is_done:  # a caller that goes on must not find its debt in the next episode
-                self.shaping_state = monitor.reset(self.shaping_state, only)
-            raise
-        shaped, owed = float(step.shaped[env_index]), float(step.owed[env_index])
-        info.update(extrinsic=extrinsic, intrinsic=F, shaped=shaped, owed=owed, truncated=truncated)
+        self._open(env_runner)
+        extrinsic, truncated, only = float(episode.get_rewards(-1)), bool(episode.is_truncated), self._only(env_index)
+        terminated = read_end("terminated", [episode.is_terminated], 1)
+        F, step = self._pay((episode, env_index), only & terminated, only & truncated, only)
+        intrinsic, shaped, owed = (float(column[env_index]) for column in (F, step.shaped, step.owed))
+        info = episode.get_infos(-1)
+        info.update(extrinsic=extrinsic, intrinsic=intrinsic, shaped=shaped, owed=owed, truncated=truncated)
         episode.set_rewards(new_data=extrinsic + shaped, at_indices=-1)
         if episode.is_done:
             episode.is_terminated = bool(step.terminated[env_index])
@@ -144,27 +122,23 @@ class ShapeReward(RLlibCallback):
             config = env_runner.config
             # The window that RLlib gives its own returns: each runner keeps its share of the last episodes.
             window = max(1, math.ceil(config.metrics_num_episodes_for_smoothing / (config.num_env_runners or 1)))
-            metrics_logger.log_value(METRIC, self._returns[env_index], window=window)
+            metrics_logger.log_value("extrinsic_return_mean", self._returns[env_index], window=window)
 
     def on_sample_end(self, *, env_runner: Any = None, samples: Any, **kwargs: Any) -> None:
         """Compare the rewards that go to the learner with what was paid; warn once where they differ."""
-        if env_runner.config.in_evaluation or self._warned:
-            return
-        for chunk in samples:
+        for chunk in () if self._warned or env_runner.config.in_evaluation else samples:
             rewards = np.asarray(chunk.get_rewards(), dtype=np.float64)
             infos = chunk.get_infos(slice(-len(rewards), None)) if len(rewards) else []
             if not all("shaped" in info for info in infos):
                 continue
             extrinsic, shaped = (np.array([info[key] for info in infos]) for key in ("extrinsic", "shaped"))
             k = changed(rewards, extrinsic, shaped)
-            if k is not None:
+            if k is not None and not self._warned:
                 self._warned = True
                 messages.warn(
                     f"the shaping paid {extrinsic[k] + shaped[k]:.6g}, but {rewards[k]:.6g} goes to the learner, "
-                    "because another callback or a connector changes rewards: bonuses and repayments no longer cancel; "
-                    "change rewards in the environment, or in a callback before ShapeReward"
+                    "because another callback or a connector changes rewards; change them before ShapeReward"
                 )
-                return
 
     def on_train_result(self, *, algorithm: Any, result: dict, **kwargs: Any) -> None:
         """Merge F̄ over the environment runners and hand it back to them."""
@@ -186,36 +160,30 @@ class ShapeReward(RLlibCallback):
         self._common = centers
         group.foreach_env_runner(lambda runner: _set_centers(runner, centers))
 
-    def _open(self, env_runner: Any) -> Monitor:
-        """Return the monitor of the runner's environments, made with their first episode."""
-        if self.monitor is None:
-            B = env_runner.num_envs
+    def _open(self, env_runner: Any) -> None:
+        """Make the monitor of the runner's environments with their first episode."""
+        if "monitor" not in vars(self):
+            B, worker, ledger = env_runner.num_envs, env_runner.worker_index or 0, self._make()
             spaces = (getattr(env_runner.env, f"single_{of}_space", None) for of in ("observation", "action"))
-            bind_bonus(self.bonus, *spaces)
-            self._bonuses = BonusPerEnvironment(self.bonus, B)
-            self.monitor = Monitor(
-                make(self.transform, self.on_truncation, trusted=True),
-                bonus=self._bonuses,
-                record=self.record,
-                worker=env_runner.worker_index or 0,
-                pays=np.float32,
-            )
+            bind_bonus(self._bonus, *spaces)
+            self._bonuses = BonusPerEnvironment(self._bonus, B)
+            self.monitor = Monitor(ledger, bonus=self._bonuses, record=self._record, worker=worker, pays=np.float32)
             self.monitor.confirmed = True  # by on_algorithm_init
             if self.monitor.log is not None:
                 _before_closing(env_runner.env, self.monitor.log.flush)
-            fresh = self.monitor.ledger.init(np.zeros(B))
-            self.shaping_state = _with_centers(fresh, getattr(env_runner, "shaping_means", []))
+            self.shaping_state = _with_centers(ledger.init(np.zeros(B)), getattr(env_runner, "shaping_means", []))
             env_runner.shaping = self
             self._returns = np.zeros(B)
-        return self.monitor
 
     def _only(self, env_index: int) -> np.ndarray:
         return np.arange(len(self._returns)) == env_index
 
-    def _read(self, source: Source, function: Any, episode: Any, env_index: int) -> float:
-        """Return the bonus, or the event, of the step just sampled; `function` is the environment's own."""
+    def _read(self, source: Source, row: tuple[Any, int]) -> np.ndarray:
+        """Return the bonus, or the event, of the step just sampled; 0 in the other environments."""
+        episode, env_index = row
         step, info = episode.t - 1, episode.get_infos(-1)
         if not isinstance(source, str):
+            function = self._bonuses.of(env_index) if source is self._bonus else source
             before, after = episode.get_observations(-2), episode.get_observations(-1)
             batch = [_batch(x) for x in (before, episode.get_actions(-1), after)]
             values: Any = ask(function, 1, step, *batch, dict(info))
@@ -223,7 +191,7 @@ class ShapeReward(RLlibCallback):
             values = [info[source]]
         else:
             raise KeyError(f"info has no {source!r} for environment {env_index} at step {step} of its episode")
-        return float(read_intrinsic(values, 1, step)[0])
+        return np.where(self._only(env_index), read_intrinsic(values, 1, step), 0.0)
 
 
 def _batch(x: Any) -> Any:
@@ -279,12 +247,6 @@ def _set_centers(env_runner: Any, centers: list[CenterState]) -> None:
         shaping.shaping_state = _with_centers(shaping.shaping_state, centers)
 
 
-def _center(row: list[float]) -> CenterState:
-    """Return an F̄ from the numbers of its fields: counts are integers, the rest float64."""
-    fresh = center().init(np.zeros(1))
-    return CenterState(*(like.dtype.type(x) for like, x in zip(fresh, row, strict=True)))
-
-
 def _save_means_with(algorithm: Any, shaping: ShapeReward) -> None:
     """Make F̄ a part of the algorithm's state, which its checkpoints hold; callbacks have no state of their own."""
     group, get_state, set_state = algorithm.env_runner_group, algorithm.get_state, algorithm.set_state
@@ -296,6 +258,6 @@ def _save_means_with(algorithm: Any, shaping: ShapeReward) -> None:
     def put(state: dict[str, Any]) -> None:
         set_state(state)
         if COMPONENT in state:
-            shaping.hand_out(group, [_center(row) for row in state[COMPONENT]])
+            shaping.hand_out(group, [CenterState(*map(np.array, row)) for row in state[COMPONENT]])
 
     algorithm.get_state, algorithm.set_state = get, put

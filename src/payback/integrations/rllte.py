@@ -3,16 +3,12 @@
     shaping = ShapeRollouts(RND(envs), payback.grm(0.99, delay=30))
     shaped, terminated, truncated, F = shaping.shape(samples)      samples as rllte's `compute` takes them, (T, B, …)
 
-The guarantee needs an F_t that depends on nothing after t. With rllte's defaults it does: `rwd_norm_type="rms"` and
-"minmax" divide a rollout's first reward by statistics of its last, `obs_norm_type="rms"` takes the whole rollout into
-its statistics before it rewards the first step, and RE3 measures distances to states that are yet to come. Here reward
-normalisation is turned off and a causal scale stands in for it, observation statistics are updated after a rollout was
-rewarded, and RE3 is refused.
+The guarantee needs an F_t that depends on nothing after t, but rllte normalises rewards and observations by statistics
+of the whole rollout. Here a causal scale replaces the normalisation of rewards, observation
+statistics are updated after a rollout was rewarded, and RE3, which measures distances to later states, is refused.
 """
 
-# The host's types are generic or missing.
 # pyright: standard
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -35,24 +31,24 @@ KEYS = ("observations", "actions", "rewards", "terminateds", "truncateds", "next
 
 
 class ShapedRollout(NamedTuple):
-    """What the learner is to use instead of the rollout's own; all (T, B)."""
+    """What the learner is to use instead of the rollout's own, all (T, B).
+
+    `shaped` F' is to be added to the extrinsic rewards; `intrinsic` is F as the module gave it, 0 in invalid rows.
+    Bootstrap at `truncated` steps only, which "settle" reports as `terminated`.
+    """
 
     shaped: torch.Tensor
-    """F', to be added to the extrinsic rewards."""
     terminated: torch.Tensor
-    """With "settle", truncated steps too: bootstrap past none of them."""
     truncated: torch.Tensor
-    """With "carry", the steps at which the learner bootstraps."""
     intrinsic: torch.Tensor
-    """F as the module gave it, 0 in invalid rows."""
 
 
 class ShapeRollouts(Shaping):
     """Shape the rewards of an rllte module, one rollout after another.
 
-    `scale` divides F by its root mean square so far (`scale_by_rms`), in the place of the module's own normalisation.
-    `learner_gamma` must equal the transform's. `record` names a folder for a log that `payback audit` reads; call
-    `monitor.close()` at the end. After a reset in mid-episode call `reset()`. Call the module's `watch` yourself.
+    The parameters are those of Gymnasium's `ShapeVectorReward`; `scale` divides F by its root mean square so far, in
+    the place of the module's own normalisation. With `record`, call `monitor.close()` at the end. After a reset in
+    mid-episode call `reset()`. Call the module's `watch` yourself.
     """
 
     def __init__(
@@ -83,7 +79,7 @@ class ShapeRollouts(Shaping):
         terminated, truncated = (_flags(key, samples[key]) for key in ("terminateds", "truncateds"))
         rows = None if valid is None else _flags("valid", valid)
         t, ended = 0, terminated | truncated
-        ends: list[tuple[np.ndarray, np.ndarray]] = []
+        ends = []
         try:
             F = self._intrinsic(samples if rows is None else _without(samples, rows)).detach().cpu().double().numpy()
             shaped = np.empty(F.shape)
@@ -98,8 +94,8 @@ class ShapeRollouts(Shaping):
             # A caller that goes on must not find the debts of episodes that ended in what could not be rewarded.
             self.reset(np.logical_or.reduce(ended[t:], axis=0))
             raise
-        flags = (np.array(column) for column in zip(*ends, strict=True))
-        return ShapedRollout(*(torch.as_tensor(x) for x in (shaped.astype(np.float32), *flags, F.astype(np.float32))))
+        columns = shaped.astype(np.float32), *map(np.array, zip(*ends, strict=True)), F.astype(np.float32)
+        return ShapedRollout(*map(torch.as_tensor, columns))
 
     def _intrinsic(self, samples: dict[str, torch.Tensor]) -> torch.Tensor:
         module, observations = self.module, samples["observations"]
@@ -116,14 +112,9 @@ class ShapeRollouts(Shaping):
 def refuse_look_ahead(module: Any) -> None:
     """Refuse RE3, whose reward depends on later states, and mixtures, whose parts hide their normalisation."""
     if any(kind.__name__ == "RE3" for kind in type(module).__mro__):
-        raise ValueError(
-            "RE3 looks ahead: it rewards a step by its distance to states of the whole rollout, later ones included, "
-            "and no matching can make that safe; use RND, ICM, E3B, Disagreement, PseudoCounts or RIDE"
-        )
+        raise ValueError("RE3 looks ahead, to later states; use RND, ICM, E3B, Disagreement, PseudoCounts or RIDE")
     if hasattr(module, "rewards"):
-        raise ValueError(
-            f"{type(module).__name__} mixes several reward modules; give each of them a ShapeRollouts of its own"
-        )
+        raise ValueError(f"{type(module).__name__} mixes several reward modules; give each its own ShapeRollouts")
 
 
 def _flags(what: str, values: torch.Tensor) -> np.ndarray:

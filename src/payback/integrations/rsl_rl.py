@@ -4,21 +4,17 @@
                         "rnd_cfg": {...}}                         or "bonus": a callable, in the place of rnd_cfg
     OnPolicyRunner(env, cfg).learn(1000)
 
-rsl_rl's own PPO adds the bonus and then adds γ V(s) to the reward of every step that `extras["time_outs"]` flags. With
-a debt that was settled at that step this is the double payment that reverses preferences. Here the time-outs are masked
-(`on_truncation="settle"`: the time limit is part of the task), or kept and the debt left to the value ("carry"):
+rsl_rl's own PPO adds γ V(s_t) to the reward of every step that `extras["time_outs"]` flags, where a settled debt would
+be paid twice. So time-outs are masked (`on_truncation="settle"`: the time limit is part of the task), or kept and the
+debt left to the value ("carry"):
 
     F'_t = −Debt_t + γ Debt_t at such a time-out, so that for a critic that sees the debt, V = V_E − Debt,
     r_t + F'_t + γ V(s_t) = r_t + γ V_E(s_t) − Debt_t
 
-since it is V(s_t), not V(s_{t+1}), that rsl_rl bootstraps with.
-
 The debts are on the device of the rewards, in float64; an accelerator's values are read once per rollout.
 """
 
-# The host's types are generic or missing.
 # pyright: standard, reportMissingImports=false
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -43,8 +39,8 @@ Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
 """(obs, actions, next_obs, extras) → (B,) on batches, or a key of extras; the observations are rsl_rl's TensorDicts.
 
 rsl_rl does not show an episode's last observation: in the rows of `dones`, `next_obs` is the next episode's first,
-`extras["valid"]` is False, and F is taken as 0, which changes no preference, because the last step's loan is repaid at
-once. The bonus's method `reset(where)`, if it has one, gets the (B,) mask of the episodes that ended.
+`extras["valid"]` is False, and F is taken as 0, which changes no preference, because its loan is repaid at once. If the
+callable has a method `reset(where)`, that is called with the (B,) mask of the episodes that ended.
 """
 
 
@@ -52,9 +48,8 @@ class ShapedPPO(PPO):
     """PPO of rsl_rl with a shaped intrinsic reward.
 
     The bonus is rsl_rl's RND (`rnd_cfg`) or `bonus`; the other parameters are those of Gymnasium's `ShapeVectorReward`,
-    with rsl_rl's own `gamma` in the place of `learner_gamma`. "settle" masks time-outs, so that rsl_rl does not
-    bootstrap there. rsl_rl deep-copies its configuration: read the bonus as `runner.alg.bonus`. With several GPUs each
-    process has its own F̄. With `record` each step is copied to the CPU.
+    with rsl_rl's own `gamma` for `learner_gamma`. rsl_rl deep-copies its configuration: read the bonus as
+    `runner.alg.bonus`. With several GPUs each process has its own F̄. With `record` each step is copied to the CPU.
     """
 
     def __init__(
@@ -75,19 +70,14 @@ class ShapedPPO(PPO):
         # rsl_rl bootstraps with V(s_t): a carried debt is settled too, and γ Debt_t given back.
         ledger = make(transform, None if on_truncation is None else "settle")
         self.monitor = Monitor(ledger, bonus=bonus, learner_gamma=self.gamma, record=record, pays=np.float32)
-        """Counts and warns; `monitor.broken` are the finished episodes whose shaped rewards do not cancel."""
         self.bonus, self.event, self.settles = bonus, event, ledger.settles and on_truncation != "carry"
-        self.debts: LedgerState | None = None
-        """The ledger's state; `debts.owed` is what each environment owes."""
-        self.shaped_rewards = torch.zeros(0)
-        """F'_t of the last step; `intrinsic_rewards` has F_t, which rsl_rl logs."""
+        self.debts: LedgerState | None = None  # the ledger's state; `debts.owed` is what each environment owes
+        self.shaped_rewards = torch.zeros(0)  # F'_t of the last step; `intrinsic_rewards` has F_t, which rsl_rl logs
         self._each_step = record is not None or hasattr(bonus, "reset")
         self._residuals: list[torch.Tensor] = []
         self._limits: torch.Tensor | None = None
 
-    def process_env_step(
-        self, obs: Any, rewards: torch.Tensor, dones: torch.Tensor, extras: dict[str, torch.Tensor]
-    ) -> None:
+    def process_env_step(self, obs: Any, rewards: torch.Tensor, dones: torch.Tensor, extras: dict[str, Any]) -> None:
         """Record one environment step, paid r_t + F'_t."""
         # rsl_rl stores float32; integers and halves, in which loans would be rounded, are paid in it too.
         rewards = rewards if rewards.dtype in (torch.float32, torch.float64) else rewards.float()
@@ -128,12 +118,10 @@ class ShapedPPO(PPO):
         """Load what `save` returned. Episodes begin anew: their debts are dropped, F̄ stays."""
         saved = loaded_dict.get("shaping", [])
         if saved:
-            device, ledger = torch.device(self.device), self.monitor.ledger
-            example = torch.zeros(self.storage.num_envs, dtype=torch.float64, device=device)
-            outline = ledger.transform.init(example)
-            loans = rebuild(outline, iter(leaf.to(device) for leaf in saved))
-            everywhere = torch.ones_like(example, dtype=torch.bool)
-            self.debts, _ = ledger.reset(ledger.init(example, loans), everywhere)
+            ledger, B = self.monitor.ledger, self.storage.num_envs
+            example = torch.zeros(B, dtype=torch.float64, device=self.device)
+            loans = rebuild(ledger.transform.init(example), iter(leaf.to(example.device) for leaf in saved))
+            self.debts, _ = ledger.reset(ledger.init(example, loans), torch.ones_like(example, dtype=torch.bool))
         return super().load(loaded_dict, load_cfg, strict)
 
     def _ask(self, source: Source | None, obs: Any, ended: torch.Tensor, extras: dict[str, Any]) -> torch.Tensor:

@@ -4,18 +4,14 @@
     check_agent(agent, env)
     SequentialTrainer(env=env, agents=agent, cfg={"timesteps": 100_000}).train()
 
-skrl's wrappers of these simulators reset at once and show the next episode's first observation. And unless an agent has
-`time_limit_bootstrap=True`, its advantages run on over a truncation into the next episode. "settle" therefore reports a
-truncation as a termination. "carry" settles the debt, too, but leaves the truncation: the learner bootstraps with the
-next episode's first observation, whose value contains no debt.
-
-`infos` gets, (B,) each: extrinsic r_t, intrinsic F_t, shaped F'_t, owed, and the environment's own truncated. Shape
-Gymnasium's environments before `wrap_env`, by payback.integrations.gymnasium.
+skrl's wrappers of these simulators reset at once and show the next episode's first observation, and unless an agent has
+`time_limit_bootstrap=True`, its advantages run on over a truncation. "settle" therefore reports a truncation as a
+termination; "carry" settles the debt, too, but leaves the truncation: the learner bootstraps with the next episode's
+first observation, whose value contains no debt. `infos` gets, (B,) each: extrinsic r_t, intrinsic F_t, shaped F'_t,
+owed, and the environment's own truncated. Shape Gymnasium's environments before `wrap_env`.
 """
 
-# The host's types are generic or missing.
 # pyright: standard, reportMissingImports=false, reportCallIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -48,7 +44,7 @@ class ShapeVectorReward(Shaping, Wrapper):
     """Add the shaped intrinsic reward to an environment that skrl has wrapped.
 
     The parameters are those of Gymnasium's `ShapeVectorReward`; there is no `observe_debt`, because no value at an end
-    contains a debt. Debts are on the environment's device, in float64; the monitor reads the ends of every step.
+    contains a debt. Debts are on the environment's device, in float64.
     """
 
     def __init__(
@@ -63,9 +59,9 @@ class ShapeVectorReward(Shaping, Wrapper):
         record: str | Path | None = None,
     ):
         if not isinstance(env, Wrapper) or "_reset_once" not in vars(env) or "_vectorized" in vars(env):
+            what = "what skrl's wrap_env returns for a simulator that resets at once"
             raise TypeError(
-                "ShapeVectorReward shapes what skrl's wrap_env returns for a simulator that resets its environments at "
-                f"once, got {env!r}; shape other environments before wrap_env, with payback.integrations.gymnasium"
+                f"ShapeVectorReward shapes {what}, got {env!r}; shape others before wrap_env, by Gymnasium's"
             )
         messages.refuse_unknown(transform, on_truncation)
         super().__init__(env)
@@ -98,9 +94,8 @@ class ShapeVectorReward(Shaping, Wrapper):
         terminated, truncated = read_tensor_end("terminated", terminated), read_tensor_end("truncated", truncated)
         ended = terminated | truncated
         transition = before, actions, obs, {**infos, "valid": (~ended).cpu().numpy()}
-        F, event = self._ask(self._bonus, transition, ended), None
-        if self._event is not None:
-            event = self._ask(self._event, transition, ended) != 0
+        F = self._ask(self._bonus, transition, ended)
+        event = None if self._event is None else self._ask(self._event, transition, ended) != 0
         cut = torch.zeros_like(ended) if self.carries else truncated
         self.shaping_state, paid = self.monitor.step(self.shaping_state, F, ended & ~cut, cut, None, event)
         extrinsic = reward.reshape(-1).float()
@@ -134,10 +129,7 @@ class ShapeVectorReward(Shaping, Wrapper):
 
 
 def check_agent(agent: Any, env: Any) -> None:
-    """Refuse an agent that would undo the guarantee: by its γ, its time limits, or its `rewards_shaper`.
-
-    `env` is what the trainer gets: a `ShapeVectorReward`, or `wrap_env` of Gymnasium's.
-    """
+    """Refuse an agent whose γ, time limits or `rewards_shaper` undo the guarantee; `env` is what the trainer gets."""
     monitor, cfg = env.monitor, agent.cfg
     monitor.confirmed = messages.is_confirmed(monitor.ledger.transform, cfg.discount_factor)
     carries = getattr(env, "carries", monitor.ledger.on_truncation == "carry")

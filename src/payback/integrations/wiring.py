@@ -1,14 +1,17 @@
-"""Check how a Gymnasium environment is wired: play the finished stack, find stacked shapings and missing resets."""
+"""Find what is wrapped around a shaping: play the finished stack, or read the call stack of its first steps.
 
-# The host's types are generic or missing.
+A wrapper does not know what is wrapped around it, but while it steps, the wrappers around it are on the call stack.
+"""
+
 # pyright: standard
-
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import takewhile
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -17,17 +20,19 @@ from payback.core.errors import InvarianceError, ShapingWarning
 from payback.messages import warn
 from payback.monitor import Monitor, changed
 
-STEPS_PER_EPISODE = 10_000
-"""Random actions may never end an episode: after so many steps for each asked for, the check stops."""
+STEPS_PER_EPISODE = 10_000  # after so many for each episode asked for, the check stops
+NO_END = "no episode ended under random actions, so check_wiring has seen no settlement"
+LOOKS = 16  # steps at which the call stack is read: enough for a frame skip, and for steps in a first reset
+NORMALISING = ("NormalizeReward", "NormalizeVecReward")  # Gymnasium's wrapper, and purejaxrl's
+CALLS = ("step", "step_wait", "reset")
 
 
 def check_wiring(env: Any, episodes: int = 20) -> int:
     """Play `episodes` with random actions, and compare the outermost reward with r_t + F′_t as the shaping paid it.
 
-    Takes the finished stack, single or vector. Raises InvarianceError where a wrapper outside changes the reward
-    (clipping, NormalizeReward, a frame skip) or ends episodes (a time limit outside); warns of two stacked shapings and
-    of a reward wrapper outside that happened to change nothing. Returns the number of episodes. Afterwards the
-    environment is reset and F̄ restored; what the bonus learned stays. Nothing is recorded.
+    Takes the finished stack, single or vector. Raises InvarianceError where a wrapper outside changes the reward or
+    ends episodes; warns of two stacked shapings and of a reward wrapper outside that happened to change nothing.
+    Returns the number of episodes. Afterwards F̄ is restored, and what the bonus learned stays. Nothing is recorded.
 
     >>> import gymnasium, payback
     >>> from payback.integrations.gymnasium import ShapeReward
@@ -38,7 +43,11 @@ def check_wiring(env: Any, episodes: int = 20) -> int:
     Traceback (most recent call last):
     payback.InvarianceError: ...
     """
-    shapings, outside = _walk(env)
+    layers = list(_layers(env))
+    shapings = [layer for layer in layers if _shapes(layer)]
+    outside = list(takewhile(lambda layer: not _shapes(layer), layers))
+    if not shapings:
+        raise ValueError("check_wiring found no ShapeReward or ShapeVectorReward; give it the finished stack")
     states = [shaping.shaping_state for shaping in shapings]
     with rehearsed(*(shaping.monitor for shaping in shapings)):
         try:
@@ -48,13 +57,18 @@ def check_wiring(env: Any, episodes: int = 20) -> int:
             for shaping, state in zip(shapings, states, strict=True):
                 everywhere = np.ones(len(state.owed), dtype=bool)
                 shaping.shaping_state, _ = shaping.monitor.ledger.reset(state, everywhere)
-    _warn_of(shapings, outside, finished)
+    warn_stacked(env)
+    changing = [layer for layer in outside if hasattr(layer, "reward") or "Reward" in type(layer).__name__]
+    if changing:
+        warn(f"{names_of(changing)} outside the shaping can change rewards, although it did not here; put it inside")
+    if not finished:
+        warn(NO_END)
     return finished
 
 
 @contextmanager
 def rehearsed(*monitors: Monitor) -> Generator[None]:
-    """Play without warnings, counts and logs: afterwards the monitors are as before, their open episodes given up."""
+    """Play without warnings, counts and logs; afterwards the monitors are as before, their open episodes given up."""
     before = [dict(vars(monitor)) for monitor in monitors]
     for monitor in monitors:
         monitor.log = None
@@ -69,22 +83,18 @@ def rehearsed(*monitors: Monitor) -> Generator[None]:
                 monitor.log.restart(None)
 
 
-def warn_stacked(env: Any, gamma: float | None) -> None:
-    """Warn of a shaping inside the one that is being built around `env`, with the γ of both."""
-    inner = next((layer for layer in _layers(env) if _shapes(layer)), None)
-    if inner is not None:
-        warn(_stacked(2, f"{gamma}, {_gamma(inner)}"))
-
-
-def _stacked(count: int, gammas: str) -> str:
-    return (
-        f"{count} shapings are stacked (gamma {gammas}, the outermost first): the info of the inner ones is "
-        "overwritten, and each needs the learner's gamma; add the bonuses up and shape them once"
-    )
+def warn_stacked(env: Any, *outer: float | None) -> None:
+    """Warn if there are several shapings: those in `env`, and one that is built around it with the γ `outer`."""
+    inner = [layer.monitor.ledger.transform for layer in _layers(env) if _shapes(layer)]
+    gammas = [*outer, *(getattr(transform, "gamma", None) for transform in inner)]
+    if len(gammas) > 1:
+        warn(
+            f"{len(gammas)} shapings are stacked (gamma {', '.join(map(str, gammas))}, the outermost first), which "
+            "overwrite each other's info, and each needs the learner's gamma; add the bonuses up and shape them once"
+        )
 
 
 def _layers(env: Any) -> Iterator[Any]:
-    """Yield each wrapper, and the environment within, the outermost first."""
     while env is not None:
         yield env
         env = vars(env).get("env")
@@ -94,24 +104,7 @@ def _shapes(layer: Any) -> bool:
     return isinstance(vars(layer).get("monitor"), Monitor)
 
 
-def _gamma(shaping: Any) -> float | None:
-    return getattr(shaping.monitor.ledger.transform, "gamma", None)
-
-
-def _walk(env: Any) -> tuple[list[Any], list[Any]]:
-    """Return all shapings, the outermost first, and the wrappers outside the first."""
-    layers = list(_layers(env))
-    shapings = [layer for layer in layers if _shapes(layer)]
-    outside = list(takewhile(lambda layer: not _shapes(layer), layers))
-    if not shapings:
-        raise ValueError(
-            "check_wiring found no ShapeReward or ShapeVectorReward among the wrappers; give it the finished stack"
-        )
-    return shapings, outside
-
-
 def _play(env: Any, episodes: int, settles: bool, outside: list[Any]) -> int:
-    vector = hasattr(env, "num_envs")
     env.reset(seed=0)
     env.action_space.seed(0)
     finished = 0
@@ -119,106 +112,122 @@ def _play(env: Any, episodes: int, settles: bool, outside: list[Any]) -> int:
         _, reward, terminated, truncated, info = env.step(env.action_space.sample())
         columns = [info.get(key) for key in ("extrinsic", "shaped", "owed", "truncated")]
         if any(column is None for column in columns):
-            raise InvarianceError(
-                f"a wrapper outside the shaping drops its info: {names_of(outside)}", violated="wiring", step=step
-            )
+            words = f"a wrapper outside the shaping drops its info: {names_of(outside)}"
+            raise InvarianceError(words, violated="wiring", step=step)
         row = [np.atleast_1d(np.asarray(x)) for x in (reward, terminated, truncated, *columns)]
-        compare(row, step, settles, names_of(outside))
-        ended = row[1].astype(bool) | row[2].astype(bool)
+        ended = compare(row, step, settles, names_of(outside))
         finished += int(np.count_nonzero(ended))
         if finished >= episodes:
             break
-        mode = getattr((env.metadata or {}).get("autoreset_mode"), "name", None) if vector else None
-        if not vector and ended.any():
+        mode = getattr((env.metadata or {}).get("autoreset_mode"), "name", None)
+        if ended.any() and not hasattr(env, "num_envs"):
             env.reset()
-        elif mode == "DISABLED" and ended.any():
+        elif ended.any() and mode == "DISABLED":
             env.reset(options={"reset_mask": ended})
     return finished
 
 
-def compare(row: list[np.ndarray], step: int, settles: bool, outside: str) -> None:
-    """Raise where the reward is not r_t + F′_t, or an episode ended that the shaping goes on with."""
+def compare(row: list[np.ndarray], step: int, settles: bool, outside: str) -> np.ndarray:
+    """Raise where the reward is not r_t + F′_t, or an episode ended that the shaping goes on with; return the ends."""
     reward, terminated, truncated, extrinsic, shaped, owed, seen_cut = row
     k = changed(reward, extrinsic, shaped)
     if k is not None:
         paid = float(extrinsic[k] + shaped[k])
-        raise InvarianceError(
+        words = (
             f"at step {step} the shaping paid {paid:.6g} to environment {k}, but {reward[k]:.6g} came out of "
-            f"{outside}: loans and repayments no longer cancel. Clip, normalise and add up rewards (frame "
-            "skip) inside the shaping, or scale the bonus before its match",
-            violated="wiring",
-            step=step,
-            paid=float(reward[k]),
-            owed=paid,
+            f"{outside}: loans and repayments no longer cancel. Clip, normalise and add up rewards (frame skip) inside "
+            "the shaping, or scale the bonus before its match"
         )
+        raise InvarianceError(words, violated="wiring", step=step, paid=float(reward[k]), owed=paid)
     ended = terminated.astype(bool) | truncated.astype(bool)
     carried = np.zeros_like(ended) if settles else seen_cut.astype(bool)
     open_ = ended & (owed != 0) & ~carried
     if open_.any():
-        k = int(np.flatnonzero(open_)[0])
-        raise InvarianceError(
+        k = int(np.argmax(open_))
+        words = (
             f"at step {step} environment {k} ended with a debt of {owed[k]:.6g} that the shaping did not settle, "
-            f"because it was ended outside the shaping, by {outside}; put the time limit inside",
-            violated="wiring",
-            step=step,
-            owed=float(owed[k]),
+            f"because it was ended outside the shaping, by {outside}; put the time limit inside"
         )
-
-
-def _warn_of(shapings: list[Any], outside: list[Any], finished: int) -> None:
-    """Warn of what may break policy invariance although these episodes kept it."""
-    if len(shapings) > 1:
-        warn(_stacked(len(shapings), ", ".join(str(_gamma(shaping)) for shaping in shapings)))
-    changing = [layer for layer in outside if hasattr(layer, "reward") or "Reward" in type(layer).__name__]
-    if changing:
-        warn(
-            f"{names_of(changing)} outside the shaping can change rewards, although it did not in {finished} episodes; "
-            "put it inside"
-        )
-    if not finished:
-        warn_of_no_end()
-
-
-def warn_of_no_end() -> None:
-    """Warn that a check has seen no episode end."""
-    warn("no episode ended under random actions, so check_wiring has seen no settlement")
+        raise InvarianceError(words, violated="wiring", step=step, owed=float(owed[k]))
+    return ended
 
 
 def names_of(layers: Iterable[Any], otherwise: str = "the shaping itself") -> str:
-    """Return the names of the wrappers' classes, for a message."""
+    """Name the wrappers' classes."""
     return ", ".join(type(layer).__name__ for layer in layers) or otherwise
 
 
-class MissingResetCheck:
-    """Warn once that an environment was stepped after an episode's end without a reset.
+def warn_missing_reset(over: np.ndarray, steps: int) -> bool:
+    """Warn of an environment that is stepped although its episode is over; return whether there is one."""
+    late = np.flatnonzero(over)
+    if len(late):
+        warn(
+            f"environment {late[0]} was stepped after its episode had ended (step {steps}), without a reset. If "
+            "something inside the shaping resets by itself, its reset row earned a bonus, although the learner drops "
+            "that row: put Autoreset outside, or set metadata['autoreset_mode'] of the vector environment"
+        )
+    return len(late) > 0
 
-    For environments that do not reset themselves (Gymnasium's DISABLED, and single ones): such a step is an autoreset
-    row of something inside, which the shaping would take for a transition.
 
-    >>> missing = MissingResetCheck()
-    >>> missing.step(np.array([True]), 1)
-    >>> missing.reset(None)
-    >>> missing.step(None, 2)
-    """
+class OuterWrapperCheck:
+    """Read who calls the shaping's first steps, and warn once of a wrapper that undoes its guarantee."""
 
     def __init__(self) -> None:
-        self._over: np.ndarray | None = None
-        self._warned = False
+        self.left = LOOKS  # 0 stops it
+        self._before: list[FrameType] = []
 
-    def reset(self, mask: np.ndarray | None) -> None:
-        """Take note of a reset of all environments, or those of the (B,) mask."""
-        self._over = None if mask is None or self._over is None else self._over & ~mask
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_before": []}
 
-    def step(self, ended: np.ndarray | None, steps: int) -> None:
-        """Take note of a step and of the episodes that ended with it; warn of environments that were over before."""
-        over, self._over = self._over, ended
-        if over is None or self._warned or not np.count_nonzero(over):
-            return
-        self._warned = True
-        warn(
-            f"environment {int(np.flatnonzero(over)[0])} was stepped after its episode had ended (step {steps}), "
-            "without a reset. If something inside the shaping resets by itself (gymnasium.wrappers.Autoreset, an "
-            "environment of your own), its reset row earned a bonus that later steps repay, although the learner "
-            "drops that row: put Autoreset outside the shaping, or set metadata['autoreset_mode'] of the vector "
-            "environment"
-        )
+    def look_once(self) -> None:
+        """Read the stack of the first step only, the one that a traced function takes in Python."""
+        if self.left:
+            self.look()
+            self.left, self._before = 0, []
+
+    def look(self) -> None:
+        """Read the stack of the step that is being taken, and warn of the first wrapper that changes rewards."""
+        self.left -= 1
+        # No shaping, because stacking two warns when they are built.
+        layers = callers_of(CALLS)
+        callers = [(call, layer) for call, layer in layers if hasattr(layer, "action_space") and not _shapes(layer)]
+        problem = _problem_of(callers, self._before)
+        if problem:
+            self.left = 0
+            warn(f"{problem}: bonuses and repayments no longer cancel. Put it inside the shaping, which belongs last")
+        # Held until the next look, because a frame that is alive cannot be mistaken for a later call's.
+        self._before = [frame for frame, _ in callers] if self.left else []
+
+
+def _problem_of(callers: list[tuple[FrameType, Any]], before: list[FrameType]) -> str | None:
+    for _, layer in callers:
+        if _changes_rewards(layer):
+            return f"{type(layer).__name__} around the shaping changes the rewards that it paid"
+    for frame, layer in callers:
+        if frame.f_code.co_name == "reset":
+            return f"{type(layer).__name__} around the shaping takes steps in its reset, whose rewards are lost"
+        if any(frame is call for call in before):
+            name = type(layer).__name__
+            return f"{name} around the shaping takes several steps in one of its own, and adds up or loses rewards"
+    return None
+
+
+def _changes_rewards(layer: Any) -> bool:
+    """Return whether a wrapper is known to change rewards; so are all that have a method `reward`."""
+    if hasattr(layer, "norm_reward"):  # SB3's VecNormalize
+        return bool(layer.norm_reward)
+    kind = type(layer)
+    named = any(parent.__name__ in NORMALISING for parent in kind.__mro__)
+    return named or any(callable(getattr(kind, method, None)) for method in ("reward", "rewards"))
+
+
+def callers_of(methods: tuple[str, ...]) -> Iterator[tuple[FrameType, Any]]:
+    """Yield the objects whose `methods` are under way around the shaping, the innermost first, with their frames."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name in methods and code.co_argcount:
+            layer = frame.f_locals.get(code.co_varnames[0])
+            if hasattr(layer, "__dict__"):
+                yield frame, layer
+        frame = frame.f_back

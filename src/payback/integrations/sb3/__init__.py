@@ -3,14 +3,9 @@
     env = ShapeVectorReward(make_vec_env("CartPole-v1", 8), novelty, payback.grm(0.99, delay=30))
     PPO("MlpPolicy", env, gamma=0.99).learn(100_000, callback=CheckShaping())
 
-The learner is paid r_t + F'_t; `Monitor`, which make_vec_env puts inside, goes on reporting the extrinsic return.
-Each step's info has extrinsic, intrinsic, shaped, owed and the original truncated. Works with on-policy learners,
-recurrent or not. An evaluation environment is wrapped in `Unshaped`. For learners with a replay buffer:
-
-A replayed F′ belongs to its own history: a history is worth its extrinsic value less its debt, for one-step and n-step
-targets, replayed in any order. A Q-function that sees the debt (observe_debt=True) learns exactly that, and its greedy
-policy is the one without a bonus; one that does not see it averages over the debts of other histories, and its greedy
-policy may change.
+`Monitor`, which make_vec_env puts inside, goes on reporting the extrinsic return. Each step's info has extrinsic,
+intrinsic, shaped, owed and the original truncated. An evaluation environment is wrapped in `Unshaped`. With a replay
+buffer use observe_debt=True: a Q-function that does not see the debt averages over those of other histories.
 """
 
 from importlib import import_module
@@ -23,21 +18,7 @@ with host("Stable-Baselines3", "pip install 'payback[sb3]'"):
 from payback.integrations.sb3.check_shaping import CheckShaping
 from payback.integrations.sb3.collect_bonus import CollectBonus
 from payback.integrations.sb3.saved_model import find_shaping, load_model, save_model
-from payback.integrations.sb3.shape_vector_reward import (
-    ShapeVectorReward,
-    ShapeVectorWithPotential,
-    Source,
-    Unshaped,
-)
+from payback.integrations.sb3.shape_vector_reward import ShapeVectorReward, ShapeVectorWithPotential, Source, Unshaped
 
-__all__ = [
-    "CheckShaping",
-    "CollectBonus",
-    "ShapeVectorReward",
-    "ShapeVectorWithPotential",
-    "Source",
-    "Unshaped",
-    "find_shaping",
-    "load_model",
-    "save_model",
-]
+__all__ = ["CheckShaping", "CollectBonus", "ShapeVectorReward", "ShapeVectorWithPotential", "Source", "Unshaped"]
+__all__ += ["find_shaping", "load_model", "save_model"]

@@ -1,54 +1,53 @@
 """The callback that checks what the wrapper cannot see, keeps F̄ with the model, and logs the shaping's figures."""
 
-# The host's types are generic or missing.
 # pyright: standard
-
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
-from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize, unwrap_vec_normalize
+from stable_baselines3.common.vec_env import VecEnvWrapper, VecNormalize, unwrap_vec_normalize
+from stable_baselines3.her import HerReplayBuffer
 
 from payback.core.state import running_mean
 from payback.core.transform import Match
-from payback.integrations.sb3.buffers import BufferCheck, buffer_problems_of
 from payback.integrations.sb3.collect_bonus import BonusAdvantage, bonus_advantage
 from payback.integrations.sb3.saved_model import Stack, keep_means, restore_means, shapings_of
 from payback.integrations.sb3.shape_vector_reward import ShapeVectorReward
 from payback.integrations.wiring import names_of
 from payback.messages import changed_reward, other_gamma, warn, warn_blind_replay
-from payback.monitor import changed
+from payback.monitor import ROUNDING, changed
+
+OWN = ("stable_baselines3.", "sb3_contrib.")
 
 
 class CheckShaping(BaseCallback):
     """Check what the wrapper cannot see: the learner's γ, what is wrapped around, and the reward that comes out of it.
 
-    Refuses another γ than the transform's (of every shaping in the stack, and of an n-step buffer), a VecNormalize
-    outside that scales rewards, one inside with a replay buffer, and a buffer that relabels rewards; at each step a
-    reward that is not the r_t + F'_t that the shaping paid, and other ends than its; and with each rollout a buffer
-    whose rewards or advantages were changed. `strict=False` warns once and goes on. A learner with a replay buffer that
-    does not see the debt is warned. What a later callback assigns anew, it cannot see: put CheckShaping last.
+    Refuses another γ than the transform's, a VecNormalize outside that scales rewards, one inside with a replay buffer,
+    and a buffer that relabels rewards; at each step another reward or other ends than the shaping's; and with each
+    rollout a buffer whose rewards or advantages were changed. `strict=False` warns once and goes on. Put CheckShaping
+    last: what a later callback assigns anew, it cannot see.
 
     F̄ is kept with the model: `model.save`, CheckpointCallback and `load` carry it, also to another number of
     environments. The logger gets, once per rollout, `shaping/` extrinsic, intrinsic, shaped (means per step), owed (the
     mean debt), mean (F̄), residual (the largest |Σγ^t F′_t| / Σγ^t |F′_t| of the finished episodes) and drops.
-
-    Where the environment is in `CollectBonus` instead, it adds the bonus' advantage to each rollout; see there.
+    For an environment in `CollectBonus` it adds the bonus' advantage to each rollout instead.
     """
+
+    _buffer: BufferCheck
+    _stack: Stack
+    _gamma: float | None
+    _advantage: BonusAdvantage | None
 
     def __init__(self, strict: bool = True):
         super().__init__()
         self.strict = strict
         self._tampered = self._hidden = False
-        self._buffer: BufferCheck
-        self._gamma: float | None = None
-        self._stack: Stack = []
-        self._advantage: BonusAdvantage | None = None
-        self._sums = [0.0] * 4
-        self._steps = 0
+        self._sums, self._steps = [0.0] * 4, 0
 
     def _on_training_start(self) -> None:
         self._advantage = bonus_advantage(self.model, self.training_env)
@@ -57,18 +56,18 @@ class CheckShaping(BaseCallback):
                 self._report(problem)
             self._advantage.restore()
             return
-        for problem in problems_of(self.model, self.training_env):
+        self._gamma, self._buffer = getattr(self.model, "gamma", None), BufferCheck(self.model)
+        self._stack = shapings_of(self.training_env)
+        for problem in problems_of(self.model, self._stack):
             self._report(problem)
-        self._gamma = _gamma_of(self.model)
-        self._stack, self._buffer = shapings_of(self.training_env), BufferCheck(self.model)
-        if isinstance(self.model, OffPolicyAlgorithm) and any(
-            isinstance(shaping.ledger.transform, Match) and not shaping.observes_debt for shaping, _ in self._stack
-        ):
+        blind = [shaping for shaping, _ in self._stack if not shaping.observes_debt]
+        matches = any(isinstance(shaping.monitor.ledger.transform, Match) for shaping in blind)
+        if matches and isinstance(self.model, OffPolicyAlgorithm):
             warn_blind_replay()
         for shaping, _ in self._stack:
             shaping.outer.left = 0  # because this callback sees all that the call stack would show, and more
-        self._begin_sums()
-        restore_means(self.model, self.training_env)
+            shaping.monitor.confirmed = True
+        restore_means(self.model, self._stack)
 
     def _on_step(self) -> bool:
         if self._advantage is not None:
@@ -80,32 +79,25 @@ class CheckShaping(BaseCallback):
         given, ends, infos = (self.locals.get(key) for key in ("rewards", "dones", "infos"))
         if given is None and not self._hidden:
             self._hidden = True
-            warn(
-                f"{type(self.model).__name__} shows its callbacks no rewards, so CheckShaping cannot compare them with "
-                "what the shaping paid"
-            )
-        self._buffer.add(outermost.paid, outermost.carried)
+            warn(f"{type(self.model).__name__} shows its callbacks no rewards, so CheckShaping cannot compare them")
+        self._buffer.steps.append((outermost.paid, outermost.carried))
         if not self._tampered and given is not None:
             for shaping, outside in self._stack:
                 if given.tobytes() != shaping.paid.tobytes():
-                    self._compare(given, shaping, outside)
+                    self._report_once(_changed_reward(given, shaping, outside))
                 given = shaping.received
-            if ends is not None and ends.tobytes() != outermost.done.tobytes():
-                self._compare_ends(ends)
-            if infos is not None and np.count_nonzero(outermost.done):
-                self._compare_limits(infos)
+            self._report_once(_changed_end(ends, infos, *self._stack[0]))
         return True
 
     def _on_rollout_start(self) -> None:
         if self._advantage is not None:
-            other_gamma = self._advantage.other_gamma()
-            if other_gamma:
-                self._report(other_gamma)
+            for problem in self._advantage.other_gamma():
+                self._report(problem)
             self._advantage.begin()
             return
         self._report_once(self._buffer.look_back())
-        if _gamma_of(self.model) != self._gamma:
-            self._gamma = _gamma_of(self.model)
+        gamma, self._gamma = self._gamma, getattr(self.model, "gamma", None)
+        if gamma != self._gamma:
             for problem in gamma_problems_of(self.model, self._stack):
                 self._report(problem)
 
@@ -126,40 +118,11 @@ class CheckShaping(BaseCallback):
         if isinstance(shaping.monitor.ledger.transform, Match):
             self.logger.record("shaping/residual", shaping.monitor.take_residual())
         self.logger.record("shaping/drops", shaping.monitor.drops)
-        self._begin_sums()
+        self._sums, self._steps = [0.0] * 4, 0
 
     def _on_training_end(self) -> None:
         if self._advantage is None:
             self._report_once(self._buffer.look_back())
-
-    def _begin_sums(self) -> None:
-        self._sums, self._steps = [0.0] * 4, 0
-
-    def _compare(self, given: np.ndarray, shaping: ShapeVectorReward, outside: list[VecEnvWrapper]) -> None:
-        k = changed(given, shaping.received, shaping.shaped)
-        if k is not None:
-            culprit = f"a wrapper outside ({names_of(outside, 'the host')})"
-            self._report_once(changed_reward(shaping.paid[k], given[k], k, culprit, "put it inside ShapeVectorReward"))
-
-    def _compare_ends(self, ends: np.ndarray) -> None:
-        shaping, outside = self._stack[0]
-        for k in np.flatnonzero(ends != shaping.done).tolist():
-            self._report_once(
-                f"the episode of environment {k} {'ends' if ends[k] else 'goes on'} for the learner, not for the "
-                f"shaping, because a wrapper outside ({names_of(outside, 'the host')}) changes `done`: debts are "
-                "settled at other steps than the learner's episodes end; put it inside ShapeVectorReward"
-            )
-
-    def _compare_limits(self, infos: list[dict[str, Any]]) -> None:
-        shaping, outside = self._stack[0]
-        for k in np.flatnonzero(shaping.done).tolist():
-            if bool(infos[k].get("TimeLimit.truncated", False)) != shaping.carried[k]:
-                happened = "carried" if shaping.carried[k] else "settled"
-                self._report_once(
-                    f"the debt of environment {k} was {happened} at the end of its episode, but a wrapper outside "
-                    f"({names_of(outside, 'the host')}) changes TimeLimit.truncated, by which SB3 decides whether to "
-                    "bootstrap: the debt is paid twice or never; put it inside ShapeVectorReward"
-                )
 
     def _report_once(self, problem: str | None) -> None:
         """Report the first reward or end that was changed."""
@@ -173,42 +136,120 @@ class CheckShaping(BaseCallback):
         warn(problem)
 
 
+def _changed_reward(given: np.ndarray, shaping: ShapeVectorReward, outside: list[VecEnvWrapper]) -> str | None:
+    """Return whose reward was changed on its way to the learner."""
+    k = changed(given, shaping.received, shaping.shaped)
+    if k is None:
+        return None
+    culprit = f"a wrapper outside ({names_of(outside, 'the host')})"
+    return changed_reward(shaping.paid[k], given[k], k, culprit, "put it inside ShapeVectorReward")
+
+
+def _changed_end(ends: Any, infos: Any, shaping: ShapeVectorReward, outside: list[VecEnvWrapper]) -> str | None:
+    """Return whose episode ends otherwise for the learner than for the shaping."""
+    if ends is not None and ends.tobytes() != shaping.done.tobytes():
+        k = int(np.argmax(ends != shaping.done))
+        return (
+            f"the episode of environment {k} {'ends' if ends[k] else 'goes on'} for the learner, not for the shaping, "
+            f"because a wrapper outside ({names_of(outside, 'the host')}) changes `done`; put it inside the shaping"
+        )
+    for k in np.flatnonzero(shaping.done).tolist() if infos else []:
+        if bool(infos[k].get("TimeLimit.truncated", False)) != shaping.carried[k]:
+            return (
+                f"a wrapper outside ({names_of(outside, 'the host')}) changes TimeLimit.truncated of environment {k}, "
+                "by which SB3 decides whether to bootstrap; put it inside ShapeVectorReward"
+            )
+    return None
+
+
 def gamma_problems_of(model: Any, stack: Stack) -> list[str]:
     """Return which shapings repay with another γ than the model discounts with now: a model's γ may be changed."""
-    transforms = [shaping.ledger.transform for shaping, _ in stack]
+    transforms = [shaping.monitor.ledger.transform for shaping, _ in stack]
     gammas = [transform.gamma for transform in transforms if isinstance(transform, Match)]
-    learner = _gamma_of(model)
+    learner = getattr(model, "gamma", None)
     if learner is not None:
         return [other_gamma(learner, gamma) for gamma in gammas if learner != gamma]
-    return [
-        f"{type(model).__name__} has no discount: it learns from undiscounted returns, but bonuses are repaid with "
-        f"gamma {gamma}; use gamma=1 in the transform"
-        for gamma in gammas
-        if gamma != 1
-    ]
+    words = "has no discount: it learns from undiscounted returns, but bonuses are repaid with gamma"
+    return [f"{type(model).__name__} {words} {gamma}; use gamma=1 in the transform" for gamma in gammas if gamma != 1]
 
 
-def problems_of(model: Any, env: VecEnv) -> list[str]:
-    """Return what of the model and its environment's wrappers is known to undo the guarantee."""
-    stack = shapings_of(env)
-    for shaping, _ in stack:
-        shaping.monitor.confirmed = True
-    problems = gamma_problems_of(model, stack)
-    if any(isinstance(wrapper, VecNormalize) and wrapper.norm_reward for _, outside in stack for wrapper in outside):
+def problems_of(model: Any, stack: Stack) -> list[str]:
+    """Return what of the model, its replay buffer and its environment's wrappers is known to undo the guarantee."""
+    problems, buffer = gamma_problems_of(model, stack), getattr(model, "replay_buffer", None)
+    outside = [wrapper for _, wrappers in stack for wrapper in wrappers if isinstance(wrapper, VecNormalize)]
+    if any(wrapper.norm_reward for wrapper in outside):
         problems.append(
-            "VecNormalize outside the shaping divides and clips shaped rewards by a drifting scale, so bonuses and "
-            "repayments no longer cancel; put it inside ShapeVectorReward, or use norm_reward=False"
+            "VecNormalize outside the shaping rescales shaped rewards; put it inside, or use norm_reward=False"
         )
-    inner = unwrap_vec_normalize(stack[-1][0].venv)
-    if isinstance(model, OffPolicyAlgorithm) and inner is not None and unwrap_vec_normalize(env) is inner:
+    if isinstance(model, OffPolicyAlgorithm) and not outside and unwrap_vec_normalize(stack[-1][0].venv):
+        words = "VecNormalize is inside the shaping, so the replay buffer stores rewards without the shaping"
+        problems.append(f"{words}; put it outside, with norm_reward=False")
+    if isinstance(buffer, HerReplayBuffer):
+        problems.append("HerReplayBuffer recomputes rewards for other goals and loses the shaping; use a plain buffer")
+    discount = getattr(buffer, "gamma", None)
+    if discount is not None and discount != model.gamma:
+        kind = type(buffer).__name__
         problems.append(
-            "VecNormalize is inside the shaping, and SB3's off-policy learners store the reward that it was given, "
-            "without the shaping; put it outside ShapeVectorReward, with norm_reward=False"
+            f"{kind} adds up n steps with gamma {discount}, the model with {model.gamma}; give both the same"
         )
-    carries = any(shaping.ledger.on_truncation == "carry" for shaping, _ in stack)
-    return problems + buffer_problems_of(model, carries)
+    carries = any(shaping.monitor.ledger.on_truncation == "carry" for shaping, _ in stack)
+    if carries and not getattr(buffer, "handle_timeout_termination", True):
+        problems.append(
+            "with handle_timeout_termination=False a carried debt is never repaid; use on_truncation='settle'"
+        )
+    return problems
 
 
-def _gamma_of(model: Any) -> float | None:
-    """Return the discount that a model uses now, None for one that has none (ARS)."""
-    return getattr(model, "gamma", None)
+class BufferCheck:
+    """Remember what the steps of one rollout paid, and look for it in the buffer, before and after other callbacks."""
+
+    def __init__(self, model: Any):
+        self._model = model
+        # What each step paid, and whose debt was left to the value that SB3 adds to the reward.
+        self.steps: list[tuple[np.ndarray, np.ndarray]] = []
+        self._held: list[tuple[str, np.ndarray, Any, np.ndarray]] = []
+
+    def look(self) -> str | None:
+        """Look at the buffer when a rollout is complete; return what is wrong."""
+        steps, self.steps = self.steps, []
+        buffer, rows = _newest(self._model, len(steps))
+        if buffer is None:
+            return None
+        names = [name for name in ("rewards", "advantages", "returns") if hasattr(buffer, name)]
+        self._held = [(name, getattr(buffer, name), rows, getattr(buffer, name)[rows].copy()) for name in names]
+        given = buffer.rewards[rows]
+        paid, carried = (np.array(column[-len(given) :]) for column in zip(*steps, strict=True))
+        first = changed(np.where(carried, paid, given).ravel(), paid.ravel(), np.zeros(()))
+        if first is not None:
+            k = first % paid.shape[1]
+            culprit, remedy = "another callback", "add bonuses up before they are shaped"
+            if not type(buffer).add.__module__.startswith(OWN):
+                culprit, remedy = f"the buffer ({type(buffer).__name__})", "store rewards as they come"
+            return changed_reward(float(paid.flat[first]), float(given.flat[first]), k, culprit, remedy)
+        estimate = getattr(type(buffer), "compute_returns_and_advantage", None)
+        if estimate is RolloutBuffer.compute_returns_and_advantage:  # the returns are advantages plus values
+            off = buffer.advantages + buffer.values - buffer.returns
+            if not np.allclose(off, 0, atol=ROUNDING * (1 + np.abs(buffer.returns).max())):
+                return _changed_after("advantages")
+        return None
+
+    def look_back(self) -> str | None:
+        """Look at the last rollout again: callbacks after this one may have changed it in place."""
+        held, self._held = self._held, []
+        wrong = [name for name, values, rows, then in held if values[rows].tobytes() != then.tobytes()]
+        return _changed_after(wrong[0]) if wrong else None
+
+
+def _newest(model: Any, count: int) -> tuple[Any, Any]:
+    """Return the model's buffer and the rows of its last `count` steps; None for models without one."""
+    if isinstance(model, OffPolicyAlgorithm):
+        buffer = model.replay_buffer
+        if buffer is None or not count:
+            return None, None
+        return buffer, np.arange(buffer.pos - min(count, buffer.buffer_size), buffer.pos) % buffer.buffer_size
+    buffer = getattr(model, "rollout_buffer", None)
+    return (buffer, slice(None)) if count and buffer is not None and len(buffer.rewards) == count else (None, None)
+
+
+def _changed_after(name: str) -> str:
+    return f"another callback changes the {name} in the model's buffer; add bonuses up before they are shaped"

@@ -3,13 +3,10 @@
     env = CollectBonus(make_vec_env("CartPole-v1", 8), SimHash(), payback.grm_adv(0.99, delay=30, lam=0.95))
     PPO("MlpPolicy", env, gamma=0.99).learn(100_000, callback=CheckShaping())
 
-The callback adds A^I once the model's rollout buffer has estimated the task's advantages and returns, whichever buffer
-that is: RecurrentPPO takes no `rollout_buffer_class`, and a model that was saved loads without payback.
+The callback adds A^I to the rollout buffer itself, so that any buffer will do, and a saved model loads without payback.
 """
 
-# The host's types are generic or missing.
 # pyright: standard
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -20,24 +17,22 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize
 
 from payback.advantage import AdvantageEstimator
 from payback.core.state import running_mean, shared_of
-from payback.integrations.gymnasium_rows import copy
-from payback.integrations.host import bind_bonus, read_end, refuse_reward_shape
+from payback.integrations.host import bind_bonus
 from payback.integrations.sb3.saved_model import layers_of, with_kept
-from payback.integrations.sb3.shape_vector_reward import ShapeVectorReward, Source, Unshaped, read_source, split_ends
+from payback.integrations.sb3.shape_vector_reward import Paying, ShapeVectorReward, Source, read_source
 from payback.integrations.wiring import names_of
+from payback.ledger import Step
 
-KEPT = "bonus_mean"
-"""The model's attribute, lists of numbers, that SB3 saves and loads with it."""
-MOST_ROWS = 1_000_000
-"""More steps than any rollout has: nobody takes what is collected."""
+KEPT = "bonus_mean"  # the model's attribute, lists of numbers, that SB3 saves and loads with it
+MOST_ROWS = 1_000_000  # more steps than any rollout has: nobody takes what is collected
 
 
-class CollectBonus(Unshaped):
+class CollectBonus(Paying):
     """Pay the task's reward alone, and keep the bonus for the advantages, to which CheckShaping adds it.
 
     `estimator`: `payback.grm_adv(…)`; it preserves no optimal policy while the bonus has a weight. `weight`: w as a
     function of the share of training that is done, such as `payback.taken_back`; None is 1 throughout. SB3 has no
-    second critic, so A^I ends at the rollout's border. Each step's info has extrinsic and intrinsic.
+    second critic, so A^I ends at the rollout's border. Each step's info has extrinsic and intrinsic; shaped is 0.
     """
 
     def __init__(
@@ -48,92 +43,60 @@ class CollectBonus(Unshaped):
         *,
         weight: Callable[[float], float] | None = None,
     ):
-        if not isinstance(env, VecEnv):
-            raise TypeError(f"CollectBonus wraps a VecEnv of Stable-Baselines3, got {env!r}; use make_vec_env")
         if not isinstance(estimator, AdvantageEstimator):
-            raise TypeError(
-                f"CollectBonus needs an estimator, payback.grm_adv(0.99, delay=30, lam=0.95) say, got {estimator!r}; "
-                "a transform goes into ShapeVectorReward"
-            )
+            raise TypeError(f"CollectBonus needs an estimator such as payback.grm_adv, got {estimator!r}")
         super().__init__(env)
         bind_bonus(bonus, env.observation_space, env.action_space)
         self.estimator, self.weight = estimator, weight
-        self.bonus_state: Any = estimator.init(np.zeros(env.num_envs))
-        """F̄."""
+        self.bonus_state: Any = estimator.init(np.zeros(env.num_envs))  # F̄
         self.steps = 0
-        self.done = np.zeros(env.num_envs, dtype=bool)
-        """Whose episode ended with the last step, (B,)."""
-        self.rows: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
-        """F, dones, truncated and the task's reward of each step of this rollout."""
+        self.rows: list[tuple[np.ndarray, ...]] = []  # F, dones, truncated and the task's reward of each step
         self._bonus, self._clear = bonus, getattr(bonus, "reset", None)
-        self._obs: Any = None
-        self._actions: Any = None
 
-    def reset(self) -> Any:
-        """Reset all environments."""
-        obs = self.venv.reset()
-        self._obs = copy(obs)
+    def _begin(self, obs: Any) -> None:
+        super()._begin(obs)
         if callable(self._clear):
             self._clear(np.ones(self.num_envs, dtype=bool))
-        return obs
 
-    def step_async(self, actions: np.ndarray) -> None:
-        """Hand the actions on."""
-        self._actions = actions
-        self.venv.step_async(actions)
-
-    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Step all environments; the reward is r_t."""
-        obs, reward, done, infos = self.venv.step_wait()
-        refuse_reward_shape(reward, self.num_envs)
-        self.done = read_end("done", done, self.num_envs).copy()
-        ended = np.flatnonzero(done).tolist()
-        before, self._obs = self._obs, copy(obs)
+    def _pay(self, row: tuple[Any, ...], terminated: Any, truncated: Any) -> tuple[np.ndarray, Step]:
+        before, reward, infos, ended = row
         F = read_source(self._bonus, self.steps, (before, self._actions, self._obs), infos, ended)
+        none, nothing = np.zeros(self.num_envs, dtype=bool), np.zeros(self.num_envs)
+        done, cut = (terminated | truncated, truncated) if ended else (none, none)
         if callable(self._clear) and ended:
-            self._clear(self.done)
+            self._clear(done)
         if len(self.rows) == MOST_ROWS:
             raise RuntimeError("nobody adds the collected bonus to the advantages; train with callback=CheckShaping()")
-        self.rows.append((F.copy(), self.done, split_ends(self.done, infos, ended)[1], reward.copy()))
+        self.rows.append((F.copy(), done, cut, reward.copy()))
         self.steps += 1
-        for info, extrinsic, intrinsic in zip(infos, reward.tolist(), F.tolist(), strict=True):
-            info["extrinsic"], info["intrinsic"] = extrinsic, intrinsic
-        return obs, reward, done, infos
+        return F, Step(nothing, nothing, None, None, None)
 
 
 class BonusAdvantage:
     """Add w·A^I to each rollout's advantages: what CheckShaping does for an environment in `CollectBonus`."""
 
-    def __init__(self, model: Any, layers: list[VecEnvWrapper], place: int):
-        self._model, self._outside, self._inside = model, layers[:place], layers[place + 1 :]
-        self._wrapper: CollectBonus = layers[place]  # type: ignore[assignment]
-        self._weight = 1.0
+    def __init__(self, model: Any, wrapper: CollectBonus, layers: list[VecEnvWrapper]):
+        self._model, self._wrapper, self._weight, place = model, wrapper, 1.0, layers.index(wrapper)
+        self._outside, self._others = layers[:place], layers[:place] + layers[place + 1 :]
 
     def problems(self) -> list[str]:
         """Return what of the model and its environment's wrappers spoils the estimate."""
-        found = [self.other_gamma()]
+        found = self.other_gamma()
         if not hasattr(self._model, "rollout_buffer"):
-            found.append(
-                f"{type(self._model).__name__} has no rollout buffer whose advantages the bonus could be added to; "
-                "pay it through the reward, with ShapeVectorReward and payback.grm"
-            )
-        layers = [*self._outside, *self._inside]
-        twice = [type(layer).__name__ for layer in layers if isinstance(layer, (ShapeVectorReward, CollectBonus))]
+            found.append(f"{type(self._model).__name__} has no rollout buffer; use ShapeVectorReward and payback.grm")
+        paying = ShapeVectorReward, CollectBonus
+        twice = [type(layer).__name__ for layer in self._others if isinstance(layer, paying)]
         if twice:
             found.append(f"{twice[0]} and CollectBonus in one stack pay a bonus twice; use one of them")
         if any(isinstance(layer, VecNormalize) and layer.norm_reward for layer in self._outside):
-            found.append(
-                "VecNormalize outside CollectBonus rescales the task's reward, and not the bonus it is weighed "
-                "against; put it inside CollectBonus, or use norm_reward=False"
-            )
-        return [problem for problem in found if problem]
+            found.append("VecNormalize outside CollectBonus rescales rewards; put it inside, or use norm_reward=False")
+        return found
 
-    def other_gamma(self) -> str | None:
+    def other_gamma(self) -> list[str]:
         """Return what is wrong with the model's γ as it is now, which may be changed while it trains."""
         model, own = getattr(self._model, "gamma", None), self._wrapper.estimator.gamma
-        if model == own:
-            return None
-        return f"the learner discounts with gamma {model}, grm_adv with gamma {own}; give both the same"
+        words = f"the learner discounts with gamma {model}, grm_adv with gamma {own}; give both the same"
+        return [] if model == own else [words]
 
     def restore(self) -> None:
         """Give F̄ of a loaded model to a wrapper that has not begun."""
@@ -164,11 +127,9 @@ class BonusAdvantage:
         F, dones, truncated, reward = (np.stack(column) for column in zip(*wrapper.rows, strict=True))
         buffer = self._model.rollout_buffer
         if F.shape != buffer.advantages.shape:
-            raise RuntimeError(
-                f"CollectBonus collected {F.shape[0]} steps of {F.shape[1]} environments for a rollout of "
-                f"{buffer.advantages.shape}; nothing else may step the training environment"
-            )
-        figures = {"task_advantage": float(np.abs(buffer.advantages).mean())}
+            found = f"CollectBonus collected {F.shape[0]} steps of {F.shape[1]} environments"
+            raise RuntimeError(f"{found} for a rollout of {buffer.advantages.shape}; only the learner may step them")
+        task = float(np.abs(buffer.advantages).mean())
         estimate = wrapper.estimator.estimate(wrapper.bonus_state, F, dones, truncated, weight=self._weight)
         wrapper.bonus_state = estimate.state
         added = estimate.advantage.astype(buffer.advantages.dtype)
@@ -176,8 +137,8 @@ class BonusAdvantage:
             # Another array, because the returns may be a view of this one.
             buffer.advantages = buffer.advantages + added
         setattr(self._model, KEPT, [x.tolist() for x in shared_of(wrapper.bonus_state)])
-        figures |= {"extrinsic": float(reward.mean()), "intrinsic": float(F.mean()), "weight": self._weight}
-        figures["bonus_advantage"] = float(np.abs(added).mean())
+        figures = {"extrinsic": float(reward.mean()), "intrinsic": float(F.mean()), "weight": self._weight}
+        figures |= {"task_advantage": task, "bonus_advantage": float(np.abs(added).mean())}
         mean = running_mean(wrapper.bonus_state)
         return figures if mean is None else figures | {"mean": mean}
 
@@ -185,5 +146,5 @@ class BonusAdvantage:
 def bonus_advantage(model: Any, env: VecEnv | None) -> BonusAdvantage | None:
     """Return what adds to the model's advantages, None where no CollectBonus is among the environment's wrappers."""
     layers = list(layers_of(env))
-    place = next((k for k, layer in enumerate(layers) if isinstance(layer, CollectBonus)), None)
-    return None if place is None else BonusAdvantage(model, layers, place)
+    wrapper = next((layer for layer in layers if isinstance(layer, CollectBonus)), None)
+    return None if wrapper is None else BonusAdvantage(model, wrapper, layers)

@@ -1,8 +1,6 @@
-"""Find the shapings in a stack of VecEnv wrappers, and keep their F̄ with a saved model: in SB3's file, as numbers."""
+"""Find the shapings in a stack of VecEnv wrappers, and keep their F̄ with a saved model, as numbers in SB3's file."""
 
-# The host's types are generic or missing.
 # pyright: standard
-
 from __future__ import annotations
 
 import tempfile
@@ -18,10 +16,8 @@ from payback.core.state import shared_of, with_shared
 from payback.integrations.sb3.shape_vector_reward import ShapeVectorReward
 from payback.messages import warn
 
-STATE = "shaping.npz"
-"""The shaping state's name inside a saved model's zip file."""
-MEANS = "shaping_means"
-"""The model's attribute, lists of numbers, that SB3 saves and loads with it."""
+STATE = "shaping.npz"  # inside a saved model's zip file
+MEANS = "shaping_means"  # the model's attribute, lists of numbers, that SB3 saves and loads with it
 Stack = list[tuple[ShapeVectorReward, list[VecEnvWrapper]]]
 """Every shaping of an environment, the outermost first, each with the wrappers between it and the one before."""
 
@@ -57,10 +53,10 @@ def keep_means(model: Any, stack: Stack) -> None:
     setattr(model, MEANS, [[x.tolist() for x in shared_of(shaping.shaping_state.loans)] for shaping, _ in stack])
 
 
-def restore_means(model: Any, env: VecEnv) -> None:
+def restore_means(model: Any, stack: Stack) -> None:
     """Give F̄ of a loaded model to shapings that have not begun; warn where there is none to give."""
     kept: list[Any] = getattr(model, MEANS, None) or []
-    for place, (shaping, _) in enumerate(shapings_of(env)):
+    for place, (shaping, _) in enumerate(stack):
         if not shaping.monitor.steps:
             state = shaping.shaping_state
             own = kept[place] if place < len(kept) else []
@@ -73,10 +69,10 @@ def with_kept(model: Any, state: Any, kept: list[Any]) -> Any:
         return with_shared(state, kept) if shared_of(state) else state
     except ValueError:
         if kept or getattr(model, "_n_updates", 0):
-            warn(
-                "the model was trained before, but no F̄ that fits the shaping came with it: the mean of the bonus "
-                "starts anew at 0. Train with the callback CheckShaping(), and save() keeps it"
+            words = (
+                "the model was trained before, but no F̄ that fits came with it: the mean of the bonus starts anew at 0"
             )
+            warn(f"{words}. Train with the callback CheckShaping(), and save() keeps it")
         return state
 
 
@@ -92,8 +88,7 @@ def save_model(model: BaseAlgorithm, path: str | Path) -> None:
 def load_model(kind: type[BaseAlgorithm], path: str | Path, env: VecEnv, **options: Any) -> Any:
     """Load a model as `kind.load(path, env)` does, and the shaping state into the wrapper in `env`.
 
-    SB3 resets `env` before it trains on, which ends the open episodes: their debts are dropped, F̄ stays. Another number
-    of environments keeps F̄.
+    SB3 resets `env` before it trains on: the debts of open episodes are dropped, F̄ stays.
     """
     shaping, _ = find_shaping(env)
     model = kind.load(path, env=env, **options)
@@ -101,7 +96,7 @@ def load_model(kind: type[BaseAlgorithm], path: str | Path, env: VecEnv, **optio
         if STATE in archive.namelist():
             shaping.load(archive.extract(STATE, folder))
         elif hasattr(model, MEANS):
-            restore_means(model, env)
+            restore_means(model, shapings_of(env))
         else:
             raise ValueError(f"{path} holds a model without a shaping state; save it with save_model")
     return model

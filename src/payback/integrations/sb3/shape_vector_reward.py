@@ -1,11 +1,6 @@
-"""The VecEnv wrappers: `ShapeVectorReward` pays r_t + F'_t, `Unshaped` stands in its place for evaluation.
+"""The VecEnv wrappers: `ShapeVectorReward`, `ShapeVectorWithPotential`, and for evaluation `Unshaped`."""
 
-`ShapeVectorWithPotential` pays r_t + γΦ(s_{t+1}) − Φ(s_t).
-"""
-
-# The host's types are generic or missing.
 # pyright: standard
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -19,9 +14,9 @@ from payback import messages
 from payback.core.transform import RewardTransform
 from payback.integrations.gymnasium_rows import copy, space_with_debt, with_debt
 from payback.integrations.host import Shaping, ask, bind_bonus, read_end, read_intrinsic, refuse_reward_shape
-from payback.integrations.outer_wrappers import OuterWrapperCheck
 from payback.integrations.potential import Potential, Potentials
-from payback.ledger import OnTruncation, make
+from payback.integrations.wiring import OuterWrapperCheck
+from payback.ledger import OnTruncation, Step, make
 from payback.monitor import Monitor
 
 Source = Callable[[Any, Any, Any, list[dict[str, Any]]], Any] | str
@@ -33,11 +28,9 @@ environments whose episode is over.
 
 
 class Unshaped(VecEnvWrapper):
-    """Pass everything on, so that training and evaluation environments are wrapped alike.
+    """Pass everything on, so that training and evaluation environments are wrapped alike, as EvalCallback needs.
 
-    SB3's EvalCallback copies the statistics of VecNormalize from stack to stack, so both need the same wrappers; it
-    also compares their types, which is why ShapeVectorReward derives from this class. Where the policy sees the debt,
-    pass `observe_debt=True` here, too: without a bonus the debt is 0.
+    Where the policy sees the debt, pass `observe_debt=True` here, too: without a bonus the debt is 0.
 
         EvalCallback(VecNormalize(Unshaped(make_vec_env("CartPole-v1", 4)), norm_reward=False, training=False))
     """
@@ -47,26 +40,85 @@ class Unshaped(VecEnvWrapper):
         self.observes_debt = observe_debt
 
     def reset(self) -> Any:
-        """Reset all environments."""
+        """Reset all environments, which drops the debts of open episodes."""
         obs = self.venv.reset()
+        self._begin(obs)
         return with_debt(obs, np.zeros(self.num_envs)) if self.observes_debt else obs
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Step all environments; the reward is r_t."""
         obs, reward, done, infos = self.venv.step_wait()
-        if self.observes_debt:
-            obs = with_debt(obs, np.zeros(self.num_envs))
-            for k in np.flatnonzero(done).tolist():
-                infos[k]["terminal_observation"] = with_debt(_last_observation(infos, k), np.zeros(()))
-        return obs, reward, done, infos
+        return self._show(obs, np.zeros(self.num_envs), done, infos), reward, done, infos
+
+    def _begin(self, obs: Any) -> None:
+        """Take the first observations of all environments' new episodes."""
+
+    def _show(self, obs: Any, owed: np.ndarray, done: np.ndarray, infos: list[dict[str, Any]]) -> Any:
+        """Return the observations as the learner sees them; the last ones of episodes show what was owed then."""
+        if not self.observes_debt:
+            return obs
+        for k in np.flatnonzero(done).tolist():
+            infos[k]["terminal_observation"] = with_debt(_last_observation(infos, k), owed[k])
+        return with_debt(obs, np.where(done, 0.0, owed))
 
 
-class ShapeVectorReward(Shaping, Unshaped):
+class Paying(Unshaped):
+    """Keeps the transition under way, and adds what `_pay` returns for it to the rewards."""
+
+    _pay: Callable[..., tuple[np.ndarray, Step]]
+
+    def __init__(self, env: VecEnv, *, observe_debt: bool = False):
+        if not isinstance(env, VecEnv):
+            raise TypeError(f"{type(self).__name__} wraps a VecEnv of Stable-Baselines3, got {env!r}; use make_vec_env")
+        super().__init__(env, observe_debt=observe_debt)
+        self._obs: Any = None
+        self._actions: Any = None
+        # For CheckShaping, of the last step: r_t, F'_t, their sum; the infos' numbers; whose episode ended or carries
+        self.received, self.shaped, self.paid = (np.zeros(env.num_envs),) * 3
+        self.reported = ([0.0] * env.num_envs,) * 4
+        self.done = self.carried = np.zeros(env.num_envs, dtype=bool)
+
+    def _begin(self, obs: Any) -> None:
+        self._obs = copy(obs)
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Hand the actions on."""
+        self._actions = actions
+        self.venv.step_async(actions)
+
+    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Step all environments; the reward is r_t + F'_t."""
+        if self._obs is None:
+            raise RuntimeError("stepped before its reset; call reset, and model.set_env(env) without force_reset=False")
+        obs, reward, done, infos = self.venv.step_wait()
+        refuse_reward_shape(reward, self.num_envs)
+        if len(infos) != self.num_envs:
+            raise ValueError(
+                f"the VecEnv returned {len(infos)} infos for {self.num_envs} environments, not one for each"
+            )
+        done = read_end("done", done, self.num_envs)
+        ended, terminated, truncated = [], None, None
+        if True in done.tolist():
+            ended = np.flatnonzero(done).tolist()
+            terminated, truncated = split_ends(done, infos, ended)
+        before, self._obs = self._obs, copy(obs)
+        F, step = self._pay((before, reward, infos, ended), terminated, truncated)
+        self.reported = reward.tolist(), F.tolist(), step.shaped.tolist(), step.owed.tolist()
+        _record(infos, *self.reported, [False] * len(infos) if truncated is None else truncated.tolist())
+        if step.truncated is not None:
+            for k in ended:
+                infos[k]["TimeLimit.truncated"] = bool(step.truncated[k])
+        paid = (reward + step.shaped).astype(_paid_in(reward.dtype))
+        self.received, self.shaped, self.paid, self.done = reward, step.shaped, paid.copy(), done.copy()
+        self.carried = np.zeros_like(done) if step.truncated is None else step.truncated
+        return self._show(obs, step.owed, done, infos), paid, done, infos
+
+
+class ShapeVectorReward(Shaping, Paying):
     """Add the shaped intrinsic reward to SB3's environments.
 
     The parameters and attributes are those of Gymnasium's `ShapeVectorReward`. `on_truncation="settle"` also takes
-    `TimeLimit.truncated` back, so that no learner bootstraps past the settled debt. The callback CheckShaping compares
-    the model's γ with the transform's.
+    `TimeLimit.truncated` back, so that no learner bootstraps past the settled debt. Train with `CheckShaping()`.
     """
 
     def __init__(
@@ -81,95 +133,35 @@ class ShapeVectorReward(Shaping, Unshaped):
         learner_gamma: float | None = None,
         record: str | Path | None = None,
     ):
-        if not isinstance(env, VecEnv):
-            raise TypeError(f"ShapeVectorReward shapes a VecEnv of Stable-Baselines3, got {env!r}; use make_vec_env")
         super().__init__(env, observe_debt=observe_debt)
         messages.warn_unseen_debt(transform, None if observe_debt else on_truncation, "Pass observe_debt=True")
         bind_bonus(bonus, env.observation_space, env.action_space)
-        self.ledger = make(transform, on_truncation, trusted=True)
-        self.shaping_state = self.ledger.init(np.zeros(env.num_envs))
-        self.monitor = Monitor(self.ledger, bonus=bonus, learner_gamma=learner_gamma, record=record, pays=np.float32)
-        self._bonus, self._event = bonus, event
-        # For CheckShaping, of the last step: r_t, F'_t and their sum; the infos' numbers; whose episode ended, and at
-        # whose end the debt was left to the bootstrapped value.
-        self.received, self.shaped, self.paid = (np.zeros(env.num_envs),) * 3
-        self.reported = ([0.0] * env.num_envs,) * 4
-        self.done = self.carried = np.zeros(env.num_envs, dtype=bool)
-        self.outer = OuterWrapperCheck()
-        self._obs: Any = None
-        self._actions: Any = None
-
-    def reset(self) -> Any:
-        """Reset all environments; the debts of open episodes are dropped and counted."""
-        obs = self.venv.reset()
-        self._obs = copy(obs)
-        self.shaping_state = self.monitor.reset(self.shaping_state)
-        return with_debt(obs, self.owed) if self.observes_debt else obs
-
-    def step_async(self, actions: np.ndarray) -> None:
-        """Hand the actions on."""
-        self._actions = actions
-        self.venv.step_async(actions)
+        ledger = make(transform, on_truncation, trusted=True)
+        self.shaping_state = ledger.init(np.zeros(env.num_envs))
+        self.monitor = Monitor(ledger, bonus=bonus, learner_gamma=learner_gamma, record=record, pays=np.float32)
+        self._bonus, self._event, self.outer = bonus, event, OuterWrapperCheck()
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Step all environments; the reward is r_t + F'_t."""
-        if self._obs is None:
-            raise RuntimeError(
-                "ShapeVectorReward was stepped before its reset, so it does not know what the episodes under way owe; "
-                "call reset first, and model.set_env(env) without force_reset=False"
-            )
-        obs, reward, done, infos = self.venv.step_wait()
-        refuse_reward_shape(reward, self.num_envs)
-        if len(infos) != self.num_envs:
-            raise ValueError(
-                f"the VecEnv returned {len(infos)} infos for {self.num_envs} environments; its step_wait must return a "
-                "list with one dict per environment"
-            )
         if self.outer.left:
             self.outer.look()
-        done = read_end("done", done, self.num_envs)
-        ended, terminated, truncated = [], None, None
-        if True in done.tolist():
-            ended = np.flatnonzero(done).tolist()
-            terminated, truncated = split_ends(done, infos, ended)
-        before, self._obs = self._obs, copy(obs)
-        try:
-            F = self._read(self._bonus, before, infos, ended)
-            event = None if self._event is None else self._read(self._event, before, infos, ended)
-            event = None if event is None else read_end("event", event, self.num_envs)
-            state, step = self.ledger.step(self.shaping_state, F, terminated, truncated, None, event)
-            self.monitor.see(self.shaping_state, F, step, truncated)
-        except Exception:
-            # A caller that goes on must not find the debts of these episodes in the next ones.
-            if ended:
-                self.shaping_state = self.monitor.reset(self.shaping_state, done)
-            raise
-        self.shaping_state = state
-        self.reported = reward.tolist(), F.tolist(), step.shaped.tolist(), step.owed.tolist()
-        _record(infos, *self.reported, [False] * len(infos) if truncated is None else truncated.tolist())
-        if step.truncated is not None:
-            for k in ended:
-                infos[k]["TimeLimit.truncated"] = bool(step.truncated[k])
-        if self.observes_debt:
-            for k in ended:
-                infos[k]["terminal_observation"] = with_debt(_last_observation(infos, k), step.owed[k])
-            obs = with_debt(obs, state.owed)
-        paid = (reward + step.shaped).astype(_paid_in(reward.dtype))
-        self.received, self.shaped, self.paid = reward, step.shaped, paid.copy()
-        self.done = done.copy()
-        self.carried = np.zeros_like(done) if step.truncated is None else step.truncated
-        return obs, paid, done, infos
+        return super().step_wait()
 
     def close(self) -> None:
         """Close the environments, and write what is left of the log."""
         self.monitor.close()
         super().close()
 
-    def _read(self, source: Source, before: Any, infos: list[dict[str, Any]], ended: list[int]) -> np.ndarray:
+    def _begin(self, obs: Any) -> None:
+        super()._begin(obs)
+        self.shaping_state = self.monitor.reset(self.shaping_state)
+
+    def _read(self, source: Source, row: tuple[Any, Any, list[dict[str, Any]], list[int]]) -> np.ndarray:
+        before, _, infos, ended = row
         return read_source(source, self.monitor.steps, (before, self._actions, self._obs), infos, ended)
 
 
-class ShapeVectorWithPotential(VecEnvWrapper):
+class ShapeVectorWithPotential(Paying):
     """Add γΦ(s′) − Φ(s) to the rewards of SB3's environments; `gamma` is the learner's.
 
     `potential` maps a batch of observations to Φ, (B,). Φ is 0 where an episode terminates and kept where
@@ -185,34 +177,22 @@ class ShapeVectorWithPotential(VecEnvWrapper):
     """
 
     def __init__(self, env: VecEnv, potential: Potential, *, gamma: float):
-        if not isinstance(env, VecEnv):
-            raise TypeError(f"ShapeVectorWithPotential shapes a VecEnv of SB3, got {env!r}; use make_vec_env")
         super().__init__(env)
         self._potentials = Potentials(potential, gamma, env.num_envs)
 
-    def reset(self) -> Any:
-        """Reset all environments."""
-        obs = self.venv.reset()
-        self._potentials.begin(copy(obs))
-        return obs
+    def _begin(self, obs: Any) -> None:
+        super()._begin(obs)
+        self._potentials.begin(self._obs)
 
-    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Step all environments; the reward is r_t + γΦ(s_{t+1}) − Φ(s_t)."""
-        obs, reward, done, infos = self.venv.step_wait()
-        refuse_reward_shape(reward, self.num_envs)
-        done = read_end("done", done, self.num_envs)
-        ended = np.flatnonzero(done).tolist()
-        terminated, truncated = split_ends(done, infos, ended)
-        phi, shaped, owed = self._potentials.step(_with_terminal(obs, infos, ended), terminated)
+    def _pay(self, row: tuple[Any, ...], terminated: Any, truncated: Any) -> tuple[np.ndarray, Step]:
+        _, _, infos, ended = row
+        phi, shaped, owed = self._potentials.step(_with_terminal(self._obs, infos, ended), terminated)
         if ended:
-            self._potentials.begin(copy(obs))
-        _record(infos, *(column.tolist() for column in (reward, phi, shaped, owed, truncated)))
-        return obs, (reward + shaped).astype(_paid_in(reward.dtype)), done, infos
+            self._potentials.begin(self._obs)
+        return phi, Step(shaped, owed, None, None, None)
 
 
-def read_source(
-    source: Source, step: int, transition: tuple[Any, Any, Any], infos: list[dict[str, Any]], ended: list[int]
-) -> np.ndarray:
+def read_source(source: Source, step: int, transition: tuple, infos: list[dict], ended: list[int]) -> np.ndarray:
     """Return (B,) numbers from an info key, or from a callable on (obs, actions, next_obs); `ended` are indices."""
     num_envs = len(infos)
     if isinstance(source, str):
@@ -234,28 +214,19 @@ def read_source(
 def _last_observation(infos: list[dict[str, Any]], k: int) -> Any:
     """Return the last observation of an episode, which SB3's VecEnvs put in the info because they reset at once."""
     if "terminal_observation" not in infos[k]:
-        raise KeyError(
-            f"environment {k} ended, but its info has no 'terminal_observation': the VecEnv must put the episode's "
-            "last observation there, as Stable-Baselines3's own do"
-        )
+        raise KeyError(f"environment {k} ended, but its info has no 'terminal_observation', as SB3's own VecEnvs give")
     return infos[k]["terminal_observation"]
 
 
 def _paid_in(dtype: np.dtype[Any]) -> Any:
-    """Return the dtype of r_t + F'_t: float32 unless rewards come in that or better, because others round loans.
-
-    SubprocVecEnv stacks Python integers to int64, in which a loan of 0.3 would be 0.
-    """
+    """Return the dtype of r_t + F'_t: float32 unless rewards come in that or better, because others round loans."""
     return dtype if dtype.kind == "f" and dtype.itemsize >= 4 else np.float32
 
 
 def split_ends(done: np.ndarray, infos: list[dict[str, Any]], ended: list[int]) -> tuple[np.ndarray, np.ndarray]:
     """Return (terminated, truncated): SB3 distinguishes them in the infos only."""
     truncated = np.zeros_like(done)
-    cut = [k for k in ended if infos[k].get("TimeLimit.truncated", False)]
-    if not cut:
-        return done, truncated
-    truncated[cut] = True
+    truncated[[k for k in ended if infos[k].get("TimeLimit.truncated", False)]] = True
     return done & ~truncated, truncated
 
 
@@ -268,13 +239,9 @@ def _record(infos: list[dict[str, Any]], *columns: list[Any]) -> None:
 
 def _with_terminal(obs: Any, infos: list[dict[str, Any]], ended: list[int]) -> Any:
     """Put the ended episodes' last observations in the place of the next ones' first."""
-    if isinstance(obs, dict):
-        obs = {key: values.copy() for key, values in obs.items()}
-        for k in ended:
-            for key, value in _last_observation(infos, k).items():
-                obs[key][k] = value
-        return obs
-    obs = obs.copy()
+    obs = copy(obs)
     for k in ended:
-        obs[k] = _last_observation(infos, k)
+        last = _last_observation(infos, k)
+        for part, value in [(obs[key], last[key]) for key in last] if isinstance(obs, dict) else [(obs, last)]:
+            part[k] = value
     return obs
