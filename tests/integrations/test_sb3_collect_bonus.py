@@ -18,7 +18,6 @@ from payback import ShapingWarning
 from payback.bonuses import EpisodicCount
 from payback.check.advantage import advantage_by_loops
 from payback.integrations.sb3 import CheckShaping, CollectBonus, ShapeVectorReward, Unshaped
-from payback.integrations.sb3 import collect_bonus as module
 
 GAMMA, LAM, DELAY, N = 0.9, 0.8, 3, 16
 ADV = payback.grm_adv(GAMMA, DELAY, LAM)
@@ -183,6 +182,17 @@ def test_it_is_taken_back_to_exactly_zero(walk):
     assert int(env.bonus_state.count) == 16 * 3 * N
 
 
+def test_a_bonus_taken_back_stays_at_zero_when_training_goes_on(walk, tmp_path):
+    model, env = made("PPO", walk, weight=payback.taken_back)
+    learned(model, env, 16 * 3 * N)
+    model.save(tmp_path / "model")
+    for going_on in (model, PPO.load(tmp_path / "model", env=env)):
+        seen = learned(going_on, env, 4 * 3 * N, reset_num_timesteps=False)
+        assert max(np.abs(added).max() for added, *_ in seen) < 1e-5
+    seen = learned(model, env, 4 * 3 * N)  # a training of its own begins with the bonus
+    assert np.abs(seen[0][0]).max() > 0.1
+
+
 def test_the_rows_agree_with_the_buffer(walk):
     model, env = made("PPO", walk)
     for _, _, (_, dones, _, _), _, starts in learned(model, env):
@@ -285,6 +295,18 @@ class LateDone(VecEnvWrapper):
         return obs, reward, done & False, infos
 
 
+class Scaled(LateDone):
+    def step_wait(self):
+        obs, reward, done, infos = self.venv.step_wait()
+        return obs, 100 * reward, done, infos
+
+
+class NoLimit(LateDone):
+    def step_wait(self):
+        obs, reward, done, infos = self.venv.step_wait()
+        return obs, reward, done, [{**info, "TimeLimit.truncated": False} for info in infos]
+
+
 def stack(walk, wrap):
     return wrap(make_vec_env(walk, n_envs=3, seed=1))
 
@@ -308,6 +330,8 @@ REFUSED = {
         "pay a bonus twice",
     ),
     "ends hidden": (lambda venv: LateDone(CollectBonus(venv, "novelty", ADV)), r"\(LateDone\) changes `done`"),
+    "rewards scaled": (lambda venv: Scaled(CollectBonus(venv, "novelty", ADV)), r"\(Scaled\) changes the reward"),
+    "limits hidden": (lambda venv: NoLimit(CollectBonus(venv, "novelty", ADV)), r"changes TimeLimit\.truncated"),
 }
 
 
@@ -348,17 +372,33 @@ def test_wrong_arguments_get_one_sentence(walk):
     venv = make_vec_env(walk)
     with pytest.raises(TypeError, match="needs an estimator"):
         CollectBonus(venv, "novelty", payback.grm(GAMMA, 3))
+    with pytest.raises(TypeError, match="weight must be a function"):
+        CollectBonus(venv, "novelty", ADV, weight=0.5)
     with pytest.raises(TypeError, match="wraps a VecEnv"):
         CollectBonus(walk(), "novelty", ADV)
     with pytest.raises(KeyError, match="no 'newness' for environment 0 at step 0"):
         made("PPO", walk, bonus="newness")[0].learn(N)
 
 
-def test_without_the_callback_it_does_not_collect_for_ever(walk, monkeypatch):
-    monkeypatch.setattr(module, "MOST_ROWS", 20)
-    model, _ = made("PPO", walk)
-    with pytest.raises(RuntimeError, match="CheckShaping"):
+def test_without_the_callback_it_warns_once_and_collects_nothing(walk):
+    model, env = made("PPO", walk)
+    with pytest.warns(ShapingWarning, match="callback=CheckShaping") as warned:
         model.learn(3 * 3 * N)
+    assert len(warned) == 1
+    assert env.rows == []
+
+
+def test_a_second_checkshaping_is_refused(walk):
+    model, _ = made("PPO", walk)
+    with pytest.raises(ValueError, match="would add the bonus twice"):
+        model.learn(3 * N, callback=[CheckShaping(), CheckShaping()])
+
+
+def test_another_gamma_is_reported_once_where_it_is_not_strict(walk):
+    model, _ = made("PPO", walk, estimator=payback.grm_adv(0.99, 3, 0.8))
+    with pytest.warns(ShapingWarning, match=r"gamma 0\.9, grm_adv with gamma 0\.99") as warned:
+        model.learn(3 * 3 * N, callback=CheckShaping(strict=False))
+    assert len(warned) == 1
 
 
 def test_steps_that_the_learner_did_not_take_are_noticed(walk):

@@ -50,13 +50,14 @@ class CheckShaping(BaseCallback):
         self._sums, self._steps = [0.0] * 4, 0
 
     def _on_training_start(self) -> None:
+        self._gamma = getattr(self.model, "gamma", None)
         self._advantage = bonus_advantage(self.model, self.training_env)
         if self._advantage is not None:
             for problem in self._advantage.problems():
                 self._report(problem)
             self._advantage.restore()
             return
-        self._gamma, self._buffer = getattr(self.model, "gamma", None), BufferCheck(self.model)
+        self._buffer = BufferCheck(self.model)
         self._stack = shapings_of(self.training_env)
         for problem in problems_of(self.model, self._stack):
             self._report(problem)
@@ -71,7 +72,8 @@ class CheckShaping(BaseCallback):
 
     def _on_step(self) -> bool:
         if self._advantage is not None:
-            self._report_once(self._advantage.changed_end(self.locals["dones"]))
+            if not self._tampered and "rewards" in self.locals:
+                self._report_once(self._advantage.changed(self.locals))
             return True
         outermost = self._stack[0][0]
         self._sums = [total + sum(values) for total, values in zip(self._sums, outermost.reported, strict=True)]
@@ -90,16 +92,15 @@ class CheckShaping(BaseCallback):
         return True
 
     def _on_rollout_start(self) -> None:
+        gamma, self._gamma = self._gamma, getattr(self.model, "gamma", None)
         if self._advantage is not None:
-            for problem in self._advantage.other_gamma():
+            for problem in self._advantage.other_gamma() if gamma != self._gamma else ():
                 self._report(problem)
             self._advantage.begin()
             return
         self._report_once(self._buffer.look_back())
-        gamma, self._gamma = self._gamma, getattr(self.model, "gamma", None)
-        if gamma != self._gamma:
-            for problem in gamma_problems_of(self.model, self._stack):
-                self._report(problem)
+        for problem in gamma_problems_of(self.model, self._stack) if gamma != self._gamma else ():
+            self._report(problem)
 
     def _on_rollout_end(self) -> None:
         if self._advantage is not None:

@@ -22,17 +22,19 @@ from payback.integrations.sb3.saved_model import layers_of, with_kept
 from payback.integrations.sb3.shape_vector_reward import Paying, ShapeVectorReward, Source, read_source
 from payback.integrations.wiring import names_of
 from payback.ledger import Step
+from payback.messages import warn
 
 KEPT = "bonus_mean"  # the model's attribute, lists of numbers, that SB3 saves and loads with it
-MOST_ROWS = 1_000_000  # more steps than any rollout has: nobody takes what is collected
+PROGRESS = "bonus_progress"  # the same, the largest share of training that `weight` was asked for
 
 
 class CollectBonus(Paying):
     """Pay the task's reward alone, and keep the bonus for the advantages, to which CheckShaping adds it.
 
     `estimator`: `payback.grm_adv(…)`; it preserves no optimal policy while the bonus has a weight. `weight`: w as a
-    function of the share of training that is done, such as `payback.taken_back`; None is 1 throughout. SB3 has no
-    second critic, so A^I ends at the rollout's border. Each step's info has extrinsic and intrinsic; shaped is 0.
+    function of the share of training that is done, such as `payback.taken_back`; None is 1 throughout. The share never
+    falls in a `learn` with `reset_num_timesteps=False`, so a bonus that was taken back stays at 0. SB3 has no second
+    critic, so A^I ends at the rollout's border. Each step's info has extrinsic and intrinsic; shaped is 0.
     """
 
     def __init__(
@@ -45,12 +47,15 @@ class CollectBonus(Paying):
     ):
         if not isinstance(estimator, AdvantageEstimator):
             raise TypeError(f"CollectBonus needs an estimator such as payback.grm_adv, got {estimator!r}")
+        if weight is not None and not callable(weight):
+            raise TypeError(f"weight must be a function such as payback.taken_back, got {weight!r}; α scales the bonus")
         super().__init__(env)
         bind_bonus(bonus, env.observation_space, env.action_space)
         self.estimator, self.weight = estimator, weight
         self.bonus_state: Any = estimator.init(np.zeros(env.num_envs))  # F̄
         self.steps = 0
         self.rows: list[tuple[np.ndarray, ...]] = []  # F, dones, truncated and the task's reward of each step
+        self.collects = self._warned = False  # whether CheckShaping waits for the rows of a rollout
         self._bonus, self._clear = bonus, getattr(bonus, "reset", None)
 
     def _begin(self, obs: Any) -> None:
@@ -65,9 +70,11 @@ class CollectBonus(Paying):
         done, cut = (terminated | truncated, truncated) if ended else (none, none)
         if callable(self._clear) and ended:
             self._clear(done)
-        if len(self.rows) == MOST_ROWS:
-            raise RuntimeError("nobody adds the collected bonus to the advantages; train with callback=CheckShaping()")
-        self.rows.append((F.copy(), done, cut, reward.copy()))
+        if self.collects:
+            self.rows.append((F.copy(), done, cut, reward.copy()))
+        elif not (self.rows or self._warned):
+            self._warned = True
+            warn("nobody adds the collected bonus to the advantages; train with callback=CheckShaping()")
         self.steps += 1
         return F, Step(nothing, nothing, None, None, None)
 
@@ -99,29 +106,41 @@ class BonusAdvantage:
         return [] if model == own else [words]
 
     def restore(self) -> None:
-        """Give F̄ of a loaded model to a wrapper that has not begun."""
+        """Give F̄ of a loaded model to a wrapper that has not begun, and forget an interrupted rollout."""
+        self._wrapper.collects = False
         if not self._wrapper.steps:
             kept = getattr(self._model, KEPT, None) or []
             self._wrapper.bonus_state = with_kept(self._model, self._wrapper.bonus_state, kept)
 
     def begin(self) -> None:
         """Begin a rollout: what an interrupted one collected is forgotten."""
-        self._wrapper.rows.clear()
-        total = max(1, getattr(self._model, "_total_timesteps", 1))
-        progress = min(1.0, self._model.num_timesteps / total)
-        self._weight = 1.0 if self._wrapper.weight is None else float(self._wrapper.weight(progress))
+        if self._wrapper.collects and not self._wrapper.rows:
+            raise ValueError("two CheckShaping callbacks would add the bonus twice; use one of them")
+        self._wrapper.collects, self._wrapper.rows = True, []
+        steps, total = self._model.num_timesteps, max(1, getattr(self._model, "_total_timesteps", 1))
+        progress = max(min(1.0, steps / total), getattr(self._model, PROGRESS, 0.0) if steps else 0.0)
+        setattr(self._model, PROGRESS, progress)
+        self._weight = 1.0 if self._wrapper.weight is None else self._wrapper.weight(progress)
 
-    def changed_end(self, dones: np.ndarray) -> str | None:
-        """Return which environment's episode ends for the learner and not for the wrapper, or the other way round."""
-        wrong = np.flatnonzero(dones != self._wrapper.done)
-        if not len(wrong):
-            return None
-        names = names_of(self._outside, "the host")
-        return f"a wrapper outside CollectBonus ({names}) changes `done` of environment {wrong[0]}; put it inside"
+    def changed(self, seen: dict[str, Any]) -> str | None:
+        """Return what a wrapper outside changed in the last step, of which the learner's callbacks see `seen`."""
+        _, done, cut, reward = self._wrapper.rows[-1]
+        limits = [bool(info.get("TimeLimit.truncated", False)) for info in seen["infos"]]
+        columns = {"the reward": (seen["rewards"], reward), "`done`": (seen["dones"], done)}
+        columns["TimeLimit.truncated"] = np.array(limits) & done, cut
+        for name, (given, own) in columns.items():
+            wrong = np.flatnonzero(given != own)
+            if len(wrong):
+                names = names_of(self._outside, "the host")
+                return (
+                    f"a wrapper outside CollectBonus ({names}) changes {name} of environment {wrong[0]}; put it inside"
+                )
+        return None
 
     def add(self) -> dict[str, float]:
         """Add w·A^I to the advantages, which leaves the returns as they are; return figures for the logger."""
         wrapper = self._wrapper
+        wrapper.collects = False
         if not hasattr(self._model, "rollout_buffer"):
             return {}
         F, dones, truncated, reward = (np.stack(column) for column in zip(*wrapper.rows, strict=True))
