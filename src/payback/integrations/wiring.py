@@ -172,8 +172,8 @@ def warn_missing_reset(over: np.ndarray, steps: int) -> bool:
 class OuterWrapperCheck:
     """Read who calls the shaping's first steps, and warn once of a wrapper that undoes its guarantee."""
 
-    def __init__(self) -> None:
-        self.left = LOOKS  # 0 stops it
+    def __init__(self, left: int = LOOKS) -> None:
+        self.left = left  # 0 stops it
         self._before: list[FrameType] = []
 
     def __getstate__(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from payback.core.transform import RewardTransform
 from payback.integrations.gymnasium_rows import copy, space_with_debt, with_debt
 from payback.integrations.host import Shaping, ask, bind_bonus, read_end, read_intrinsic, refuse_reward_shape
 from payback.integrations.potential import Potential, Potentials
-from payback.integrations.wiring import OuterWrapperCheck
+from payback.integrations.wiring import LOOKS, OuterWrapperCheck
 from payback.ledger import OnTruncation, Step, make
 from payback.monitor import Monitor
 
@@ -73,6 +73,7 @@ class Paying(Unshaped):
         super().__init__(env, observe_debt=observe_debt)
         self._obs: Any = None
         self._actions: Any = None
+        self.outer = OuterWrapperCheck(0)
         # For CheckShaping, of the last step: r_t, F'_t, their sum; the infos' numbers; whose episode ended or carries
         self.received, self.shaped, self.paid = (np.zeros(env.num_envs),) * 3
         self.reported = ([0.0] * env.num_envs,) * 4
@@ -96,6 +97,8 @@ class Paying(Unshaped):
             raise ValueError(
                 f"the VecEnv returned {len(infos)} infos for {self.num_envs} environments, not one for each"
             )
+        if self.outer.left:
+            self.outer.look()
         done = read_end("done", done, self.num_envs)
         ended, terminated, truncated = [], None, None
         if True in done.tolist():
@@ -111,7 +114,7 @@ class Paying(Unshaped):
         paid = (reward + step.shaped).astype(_paid_in(reward.dtype))
         self.received, self.shaped, self.paid, self.done = reward, step.shaped, paid.copy(), done.copy()
         self.carried = np.zeros_like(done) if step.truncated is None else step.truncated
-        return self._show(obs, step.owed, done, infos), paid, done, infos
+        return self._show(obs, step.owed, done, infos) if self.observes_debt else obs, paid, done, infos
 
 
 class ShapeVectorReward(Shaping, Paying):
@@ -139,13 +142,7 @@ class ShapeVectorReward(Shaping, Paying):
         ledger = make(transform, on_truncation, trusted=True)
         self.shaping_state = ledger.init(np.zeros(env.num_envs))
         self.monitor = Monitor(ledger, bonus=bonus, learner_gamma=learner_gamma, record=record, pays=np.float32)
-        self._bonus, self._event, self.outer = bonus, event, OuterWrapperCheck()
-
-    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Step all environments; the reward is r_t + F'_t."""
-        if self.outer.left:
-            self.outer.look()
-        return super().step_wait()
+        self._bonus, self._event, self.outer.left = bonus, event, LOOKS
 
     def close(self) -> None:
         """Close the environments, and write what is left of the log."""
