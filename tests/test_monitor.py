@@ -200,3 +200,19 @@ def test_changed_names_the_first_environment_that_was_given_another_reward():
     assert changed((extrinsic + shaped).astype(np.float32), extrinsic, shaped) is None
     assert changed(np.array([3.0, 1e-3]), extrinsic, shaped) == 1
     assert changed(np.array([np.nan, 0.0]), extrinsic, shaped) == 0
+
+
+@pytest.mark.parametrize("spoil", [lambda r: np.clip(r, -0.1, 0.1), lambda r: 0.5 * r, lambda r: r - r.mean()])
+def test_a_reward_changed_after_the_shaping_is_warned_of_once(spoil):
+    monitor = Monitor(make(payback.match_after(0.9, 2)), learner_gamma=0.9)
+    state, no, extrinsic = monitor.ledger.init(np.zeros(2)), np.zeros(2, bool), np.ones(2)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            state, step = monitor.step(state, np.array([3.0, 1.0]), no, no)
+            monitor.see_reward((extrinsic + step.shaped).astype(np.float32), extrinsic, step)
+        assert not warned
+        for _ in range(3):
+            state, step = monitor.step(state, np.array([3.0, 1.0]), no, no)
+            monitor.see_reward(spoil(extrinsic + step.shaped), extrinsic, step)
+    assert ["changes rewards" in str(warning.message) for warning in warned] == [True]

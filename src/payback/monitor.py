@@ -70,7 +70,7 @@ class Monitor:
         self.pay_in(pays)
         self._repays = isinstance(ledger.transform, Match)
         self._clear_bonus = getattr(bonus, "reset", None)
-        self._warned_limit = self._warned_drop = self._loaded = False
+        self._warned_limit = self._warned_drop = self._warned_reward = self._loaded = False
 
     def pay_in(self, dtype: Any) -> None:
         """Raise from now on if a shaped reward overflows this dtype."""
@@ -118,6 +118,24 @@ class Monitor:
             self.see_time_limit()
         if self._repays:
             self.judge(to_numpy(step.residual)[settled])
+
+    def see_reward(self, given: Any, extrinsic: Any, step: Step) -> None:
+        """Warn once if the reward `given` to the learner is not `extrinsic` + `step.shaped`: call it last in a loop.
+
+        >>> import payback
+        >>> from payback.ledger import make
+        >>> monitor = Monitor(make(payback.match_at_end(0.5)), learner_gamma=0.5)
+        >>> state, no = monitor.ledger.init(np.zeros(1)), np.array([False])
+        >>> state, step = monitor.step(state, np.array([3.0]), no, no)
+        >>> monitor.see_reward(1 + step.shaped, np.ones(1), step)  # right, so it says nothing
+        """
+        given, extrinsic, shaped = to_numpy(given), to_numpy(extrinsic), to_numpy(step.shaped)
+        k = None if self._warned_reward else changed(given, extrinsic, shaped)
+        if k is not None:
+            self._warned_reward = True
+            remedy = "clip and scale the bonus before it is shaped"
+            paid = float(extrinsic[k] + shaped[k])
+            messages.warn(messages.changed_reward(paid, float(given[k]), k, "something after the shaping", remedy))
 
     def see_time_limit(self) -> None:
         """Warn once that settling makes the time limit part of the task, unless `on_truncation="settle"` accepts it."""

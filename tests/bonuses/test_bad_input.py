@@ -195,3 +195,10 @@ def test_sizes_that_make_no_sense():
     bonus(ROW, ACTION, ROW, {})
     with pytest.raises(ValueError, match="episodes of 2 environments and was given 1"):
         bonus(ROW[:1], ACTION[:1], ROW[:1], {})
+
+
+@pytest.mark.parametrize("make", [Count, EpisodicCount, SimHash, Recency, RND])
+@pytest.mark.parametrize("alpha", [np.nan, np.inf])
+def test_alpha_is_finite(make, alpha):
+    with pytest.raises(ValueError, match="alpha must be a finite number"):
+        make(alpha)

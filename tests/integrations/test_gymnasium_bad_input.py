@@ -42,6 +42,11 @@ class TestBadInput:
         with pytest.raises(RuntimeError, match=r"raised ZeroDivisionError at step 0 \(environments 0 to 2\)"):
             self.step_twice(walk, lambda *transition: 1 / 0)
 
+    @pytest.mark.parametrize("bonus", [None, 3.0, payback.grm(GAMMA, 3)])
+    def test_no_bonus_at_all(self, walk, bonus):
+        with pytest.raises(TypeError, match="bonus must be a callable"):
+            self.step_twice(walk, bonus)
+
     def test_missing_info_key(self, walk):
         with pytest.raises(KeyError, match="no 'curiosity' for environment 0 at step 0"):
             self.step_twice(walk, "curiosity")

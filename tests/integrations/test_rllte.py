@@ -16,6 +16,7 @@ import torch
 from gymnasium.vector import SyncVectorEnv
 
 import payback
+from payback.bonuses import EpisodicCount
 from payback.integrations.rllte import ShapeRollouts
 
 from .own_match import halves
@@ -93,6 +94,11 @@ def test_re3_looks_ahead_and_is_refused(envs):
     assert looks_ahead(re3)
     with pytest.raises(ValueError, match="RE3 looks ahead"):
         ShapeRollouts(re3, payback.grm(GAMMA, 3))
+
+
+def test_a_bonus_of_ours_is_refused():
+    with pytest.raises(TypeError, match="a reward module of rllte"):
+        ShapeRollouts(EpisodicCount(), payback.grm(0.99, 3))
 
 
 def test_mixtures_are_refused(envs):

@@ -202,6 +202,11 @@ def test_a_bonus_is_called_as_in_the_other_hosts(walk, batched):
         since = torch.where(step["done"] | step["was_truncated"], 0.0, since)
 
 
+def test_a_bonus_that_cannot_be_called_is_refused():
+    with pytest.raises(TypeError, match="BonusTransform calls a bonus"):
+        BonusTransform("novelty")
+
+
 def test_a_bonus_of_another_shape_is_refused(walk):
     env = TransformedEnv(GymWrapper(walk()), Compose(BonusTransform(lambda *transition: torch.ones(2))))
     with pytest.raises(ValueError, match=r"at step 0 has shape \(2,\), not \(1,\)"):

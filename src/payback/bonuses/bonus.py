@@ -102,6 +102,8 @@ class Bonus:
     """Whether it remembers the current episodes: if not, hosts that step one environment at a time share it."""
 
     def __init__(self, name: str, alpha: float, normalise: bool, scale: Scale, memory: Any = None):
+        if not math.isfinite(alpha):
+            raise ValueError(f"{name}: alpha must be a finite number, got {alpha!r}")
         self.name, self.alpha, self.normalise, self._scale = name, float(alpha), normalise, scale
         self._memory, self.episodic = memory, self.episodic or memory is not None
 

@@ -38,6 +38,11 @@ def ask(bonus: Callable[..., Any], num_envs: int, step: int, *transition: Any) -
 
 def bind_bonus(bonus: Any, observation_space: Any, action_space: Any) -> None:
     """Pass the spaces of one environment to a ready bonus, so that `ICM()` needs no argument; others have no `bind`."""
+    if not (callable(bonus) or isinstance(bonus, str)):
+        raise TypeError(
+            "bonus must be a callable (obs, action, next_obs, info) → one number per environment, such as "
+            f"payback.bonuses.EpisodicCount(), or the name of an info key, got {bonus!r}"
+        )
     bind = getattr(bonus, "bind", None)
     if callable(bind):
         bind(observation_space, action_space)

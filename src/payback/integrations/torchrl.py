@@ -227,6 +227,10 @@ class BonusTransform(Transform):
         in_key: str = "observation",
         intrinsic_key: str = "intrinsic_reward",
     ):
+        if not callable(bonus):
+            raise TypeError(
+                f"BonusTransform calls a bonus such as EpisodicCount(), got {bonus!r}; ShapeReward reads keys"
+            )
         super().__init__(in_keys=[in_key], out_keys=[intrinsic_key])
         self.bonus, self.in_key, self.intrinsic_key, self._steps = bonus, in_key, intrinsic_key, 0
 
