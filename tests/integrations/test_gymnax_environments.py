@@ -201,7 +201,7 @@ class TestExample:
         assert points[0][1] < 200
         assert points[-1][1] > 400
 
-    def test_it_learns_from_images(self, small):
+    def test_images_are_read(self, small):
         """The lab's MiniGrid engine, where both it and the minigrid package are installed."""
         pytest.importorskip("minigrid")
         pytest.importorskip("payback_lab")
