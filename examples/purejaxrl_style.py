@@ -1,13 +1,16 @@
-"""PPO in a single file, environments and curiosity included in one jitted function, in the style of PureJaxRL.
+"""PPO with a bonus in one jitted function, like PureJaxRL's. What differs is marked: (1) (2) GRM, [1] … [5] grm-adv.
 
-    python examples/purejaxrl_style.py
-    python examples/purejaxrl_style.py --method grm-adv
+    python examples/purejaxrl_style.py                           CartPole of gymnax, RND paid by GRM
+    python examples/purejaxrl_style.py --method grm-adv          the bonus as an advantage, with a second value head
+    python examples/purejaxrl_style.py --task DoorKey-8x8 --updates 200
+    python examples/purejaxrl_style.py --task DoorKey-8x8 --updates 200 --compare    four methods, draws their curves
 
-CartPole of gymnax with RND, paid as loans that are repaid ten steps later: the optimal policy stays the same. The time
-limit is settled, that is, a part of the task. LogWrapper is inside the shaping and logs the extrinsic return.
+GRM preserves the optimal policy; grm-adv doesn't while the bonus has a weight, so it's taken back before the end. The
+time limit is part of the task here: a truncated episode is settled, and its last step counts as terminal. LogWrapper is
+inside the shaping and logs the extrinsic return. One seed of each method shows what may happen, not what is likely.
 
-`grm-adv` adds the bonus to the advantages instead, with a second value head; that does not preserve the optimal policy
-while the bonus has a weight, so it is taken back. What it needs is marked [1] … [5].
+DoorKey is the lab's MiniGrid engine, paid with an episodic count: pip install minigrid ./lab, from a clone. `--compare`
+also needs altair and vl-convert-python.
 """
 
 import argparse
@@ -22,12 +25,19 @@ import optax
 from gymnax.wrappers import LogWrapper
 
 import payback
-from payback.bonuses.jax import rnd
+from payback.bonuses.jax import episodic_count, rnd
 from payback.integrations.gymnax import ShapeVectorReward, check_episodes
 
 GAMMA, LAMBDA, CLIP, ENTROPY = 0.99, 0.95, 0.2, 0.01
-REACH = payback.grm_adv(GAMMA, delay=10, lam=0.95, gae_lambda=LAMBDA)  # [1]
 ENVS, STEPS, UPDATES, EPOCHS, BATCHES, RATE = 16, 128, 150, 4, 4, 2.5e-3
+METHODS = ("none", "raw", "grm", "grm-adv")
+DELAYS = {"CartPole-v1": 10, "DoorKey-8x8": 30}
+FACTORS = {
+    "CartPole-v1": {"none": 0.0, "raw": 0.05, "grm": 0.05, "grm-adv": 0.05},
+    "DoorKey-8x8": {"none": 0.0, "raw": 0.02, "grm": 0.1, "grm-adv": 0.1},
+}
+"""Task → method → factor of the bonus, without a search for the best of each: on DoorKey-8x8, grm-adv's last tenth of
+409,600 steps returns .64 (seed 0)."""
 
 
 class Rows(NamedTuple):
@@ -42,19 +52,39 @@ class Rows(NamedTuple):
     bonus: jax.Array
 
 
-def init_network(key: jax.Array, inputs: int, outputs: int, last: float) -> list[tuple[jax.Array, jax.Array]]:
+Layers = list[tuple[jax.Array, jax.Array]]
+
+
+def init_network(key: jax.Array, inputs: int, outputs: int, last: float) -> tuple[Layers, Layers]:
+    """Return the hidden layers, and a list of heads with one head."""
     sizes = (inputs, 64, 64, outputs)
     scales = (2**0.5, 2**0.5, last)
     make = jax.nn.initializers.orthogonal
     keys = jax.random.split(key, len(scales))
-    layers = zip(keys, scales, sizes[:-1], sizes[1:], strict=True)
-    return [(make(scale)(key, (n, m)), jnp.zeros(m)) for key, scale, n, m in layers]
+    shapes = zip(keys, scales, sizes[:-1], sizes[1:], strict=True)
+    layers = [(make(scale)(key, (n, m)), jnp.zeros(m)) for key, scale, n, m in shapes]
+    return layers[:-1], layers[-1:]
 
 
-def network(layers: list[tuple[jax.Array, jax.Array]], x: jax.Array) -> jax.Array:
-    for weights, bias in layers[:-1]:
+def network(layers: tuple[Layers, Layers], x: jax.Array) -> jax.Array:
+    hidden, heads = layers
+    for weights, bias in hidden:
         x = jnp.tanh(x @ weights + bias)
-    return x @ layers[-1][0] + layers[-1][1]
+    return jnp.concatenate([x @ weights + bias for weights, bias in heads], axis=-1)
+
+
+def make_task(task: str) -> tuple[Any, Any]:
+    """Return an environment in gymnax's form, and its parameters."""
+    if task != "DoorKey-8x8":
+        return gymnax.make(task)
+    from payback_lab.environments.minigrid.gymnax_form import MiniGrid
+
+    return MiniGrid(task), None
+
+
+def read(obs: jax.Array) -> jax.Array:
+    """Return observations as the networks read them: images (B, 7, 7, 3) as rows of small numbers."""
+    return obs.reshape(len(obs), -1) / 10 if obs.ndim == 4 else obs
 
 
 def advantages(rows: Rows, last_value: jax.Array) -> jax.Array:
@@ -80,31 +110,47 @@ def loss(params: Any, rows: Rows, advantage: jax.Array, target: jax.Array) -> ja
     return -gain + 0.5 * jnp.square(value - target).mean(axis=0).sum() - ENTROPY * entropy
 
 
-@partial(jax.jit, static_argnames=("updates", "method"))
-def train(key: jax.Array, updates: int = UPDATES, method: str = "grm") -> dict[str, jax.Array]:
-    """Train, and return the infos of all steps, (updates, T, B) each."""
-    basic, settings = gymnax.make("CartPole-v1")
-    env = ShapeVectorReward(LogWrapper(basic), rnd(alpha=0.05), payback.grm(GAMMA, delay=10), learner_gamma=GAMMA)
+@partial(jax.jit, static_argnames=("updates", "method", "task", "factor"))
+def train(
+    key: jax.Array,
+    updates: int = UPDATES,
+    method: str = "grm",
+    task: str = "CartPole-v1",
+    factor: float = 0.05,
+) -> dict[str, Any]:
+    """Train, and return all that was seen, (updates, T, B, …) each."""
+    basic, settings = make_task(task)
+    bonus = episodic_count(alpha=1.0) if task == "DoorKey-8x8" else rnd(alpha=1.0)
+    shaping = payback.chain(payback.scale(factor), payback.grm(GAMMA, DELAYS[task]))  # (1)
+    env = ShapeVectorReward(  # (2)
+        LogWrapper(basic), bonus, shaping, on_truncation="settle", learner_gamma=GAMMA
+    )
+    scaled = payback.chain(payback.scale(factor), payback.center())
+    estimator = payback.grm_adv(GAMMA, DELAYS[task], lam=0.95, center=scaled, gae_lambda=LAMBDA)  # [2]
     key, start, one, two = jax.random.split(key, 4)
     obs, state = env.reset(jax.random.split(start, ENVS), settings)
+    inputs = read(obs).shape[-1]
     params = {
-        "actor": init_network(one, obs.shape[-1], basic.num_actions, 0.01),
-        "critic": init_network(two, obs.shape[-1], 2 if method == "grm-adv" else 1, 1.0),  # [2]
+        "actor": init_network(one, inputs, basic.num_actions, 0.01),
+        "critic": init_network(two, inputs, 1, 1.0),
     }
+    if method == "grm-adv":
+        # A head that is 0 until it's trained: without a bonus, PPO stays what it was.
+        params["critic"][1].append((jnp.zeros((64, 1)), jnp.zeros(1)))  # [1] a second value head
     rate = optax.linear_schedule(RATE, 0.0, updates * EPOCHS * BATCHES)
     optimiser = optax.chain(optax.clip_by_global_norm(0.5), optax.adam(rate, eps=1e-5))
 
     def act(carry: Any, key: jax.Array) -> tuple[Any, tuple[Rows, dict[str, jax.Array]]]:
         params, obs, state = carry
         choose, move = jax.random.split(key)
-        logits, value = network(params["actor"], obs), network(params["critic"], obs)
+        logits, value = network(params["actor"], read(obs)), network(params["critic"], read(obs))
         action = jax.random.categorical(choose, logits)
         log_prob = jnp.take_along_axis(jax.nn.log_softmax(logits), action[:, None], axis=1)[:, 0]
         keys = jax.random.split(move, ENVS)
         after, state, reward, terminated, truncated, info = env.step(keys, state, action, settings)
-        if method == "grm-adv":
-            reward = info["extrinsic"]  # [3] the task's alone
-        rows = Rows(obs, action, log_prob, value, reward, terminated | truncated, info["intrinsic"])
+        if method != "grm":
+            reward = info["extrinsic"] + (factor * info["intrinsic"] if method == "raw" else 0.0)
+        rows = Rows(read(obs), action, log_prob, value, reward, terminated | truncated, info["intrinsic"])
         kept = {name: info[name] for name in ("returned_episode", "returned_episode_returns", "residual")}
         return (params, after, state), (rows, kept)
 
@@ -124,11 +170,11 @@ def train(key: jax.Array, updates: int = UPDATES, method: str = "grm") -> dict[s
         (params, memory, obs, state, mean), (key, progress) = carry, step
         play, shuffle = jax.random.split(key)
         (_, obs, state), (rows, info) = jax.lax.scan(act, (params, obs, state), jax.random.split(play, STEPS))
-        last = network(params["critic"], obs)
+        last = network(params["critic"], read(obs))
         advantage = advantages(rows, last[..., 0])
         target = (advantage + rows.value[..., 0])[..., None]
         if method == "grm-adv":
-            mean, added, own = REACH.estimate(  # [4]
+            mean, added, own = estimator.estimate(  # [4]
                 mean,
                 rows.bonus,
                 rows.done,
@@ -141,25 +187,69 @@ def train(key: jax.Array, updates: int = UPDATES, method: str = "grm") -> dict[s
         (params, memory), _ = jax.lax.scan(
             lambda carry, key: learn(carry, key, rows, advantage, target), (params, memory), epochs
         )
-        return (params, memory, obs, state, mean), info
+        seen = rows._replace(obs=(), action=(), log_prob=())
+        return (params, memory, obs, state, mean), {**info, "rows": seen, "last_value": last, "advantage": advantage}
 
-    carry = (params, optimiser.init(params), obs, state, REACH.init(jnp.zeros(ENVS)))
+    carry = (params, optimiser.init(params), obs, state, estimator.init(jnp.zeros(ENVS)))  # [3] F̄
     return jax.lax.scan(update, carry, (jax.random.split(key, updates), jnp.arange(updates) / updates))[1]
 
 
-def main(updates: int = UPDATES, seed: int = 0, method: str = "grm") -> tuple[float, float]:
-    """Train, print the curve, and return the mean extrinsic return of the first and the last tenth of training."""
-    info = jax.tree.map(np.asarray, train(jax.random.key(seed), updates, method))
+def curve(info: dict[str, Any], parts: int = 10) -> list[tuple[int, float]]:
+    """Return (steps, mean extrinsic return of the episodes that ended) for each part of training."""
     check_episodes(info)  # outside jit, where a warning can be heard
-    means = []
-    for rows in np.array_split(np.arange(updates), 10):
+    points = []
+    for rows in np.array_split(np.arange(len(info["returned_episode"])), parts):
         ended = info["returned_episode"][rows]
-        means.append(float(info["returned_episode_returns"][rows][ended].mean()))
-        print(f"after {(rows[-1] + 1) * ENVS * STEPS:7,} steps: extrinsic return {means[-1]:.0f}", flush=True)
-    return means[0], means[-1]
+        if ended.any():
+            mean = float(info["returned_episode_returns"][rows][ended].mean())
+            points.append((int(rows[-1] + 1) * ENVS * STEPS, mean))
+    return points
+
+
+def main(
+    updates: int = UPDATES, seed: int = 0, method: str = "grm", task: str = "CartPole-v1", parts: int = 10
+) -> list[tuple[int, float]]:
+    """Train, print the curve and return it."""
+    info = train(jax.random.key(seed), updates, method, task, FACTORS[task][method])
+    points = curve(jax.tree.map(np.asarray, info), parts)
+    for steps, mean in points:
+        print(f"{method} after {steps:7,} steps: extrinsic return {mean:.2f}", flush=True)
+    return points
+
+
+def compare(updates: int, seed: int, task: str, path: str = "purejaxrl_style.svg") -> list[dict[str, Any]]:
+    """Train with each method, draw the curves, and return their points."""
+    points = []
+    for method, factor in FACTORS[task].items():
+        label = f"{method}, α = {factor:g}" if factor else method
+        drawn = main(updates, seed, method, task, min(updates, 50))
+        points += [{"method": label, "steps": steps, "return": value} for steps, value in drawn]
+    draw(points, path)
+    return points
+
+
+def draw(points: list[dict[str, Any]], path: str) -> None:
+    import altair
+
+    axes = altair.X("steps:Q", title="environment steps"), altair.Y("return:Q", title="extrinsic return")
+    chart = altair.Chart(altair.Data(values=points), width=420, height=260).mark_line()
+    chart.encode(*axes, altair.Color("method:N", title=None)).save(str(path))
+    print(f"the curves are in {path}")
+
+
+def arguments(line: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--task", choices=DELAYS, default="CartPole-v1")
+    parser.add_argument("--method", choices=METHODS, default="grm", help="how the bonus is paid")
+    parser.add_argument("--updates", type=int, default=UPDATES, help=f"rollouts of {ENVS * STEPS:,} steps")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--compare", action="store_true", help="four methods, drawn")
+    return parser.parse_args(line)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--method", choices=["grm", "grm-adv"], default="grm")
-    main(method=parser.parse_args().method)
+    args = arguments()
+    if args.compare:
+        compare(args.updates, args.seed, args.task)
+    else:
+        main(args.updates, args.seed, args.method, args.task)

@@ -3,8 +3,10 @@
 Runs in the hosts' environment (make test-hosts).
 """
 
+import re
 from contextlib import redirect_stdout
 from io import StringIO
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,38 +17,30 @@ pytest.importorskip("rsl_rl.runners", reason="make test-hosts", exc_type=ImportE
 import torch
 from rsl_rl.algorithms import PPO
 
-import payback
 from payback.check.advantage import advantage_by_loops
 
 from .rsl_rl_lanes import GAMMA, IGNORED_WARNINGS, Random, runner
 
 pytestmark = [pytest.mark.host, *IGNORED_WARNINGS]
-DELAY, LAM, B = 3, 0.9, 4
+DELAY, LAM, B = 30, 0.95, 4
+PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "advantage-side.md").read_text()
+(BLOCK,) = re.findall(r"^```\{code-block\} python\n(.*?)^```", PAGE.split("## rsl_rl")[1], re.MULTILINE | re.DOTALL)
+SHOWN = {"__name__": "shown"}
+exec(BLOCK, SHOWN)
 
 
-class BonusPPO(PPO):
-    size = 1.0
+class BonusPPO(SHOWN["BonusPPO"]):
+    """The page's, which keeps what it added."""
 
     def __init__(self, *args, **options):
         super().__init__(*args, **options)
-        self.estimator = payback.grm_adv(GAMMA, DELAY, LAM)
-        self.state, self.collected, self.seen = self.estimator.init(torch.zeros(B)), [], []
-
-    def process_env_step(self, obs, rewards, dones, extras):
-        self.collected.append((self.size * extras["novelty"], dones.bool()))
-        super().process_env_step(obs, rewards, dones, extras)
+        self.seen = []
 
     def compute_returns(self, obs):
-        super().compute_returns(obs)
         F, dones = (torch.stack(column) for column in zip(*self.collected, strict=True))
-        self.state, advantage, _ = self.estimator.estimate(self.state, F, dones)
-        self.storage.advantages += advantage.unsqueeze(-1)
+        super().compute_returns(obs)
         self.seen.append((F, dones, self.storage.advantages - (self.storage.returns - self.storage.values)))
-        self.collected.clear()
-
-
-class NoBonusPPO(BonusPPO):
-    size = 0.0
+        assert not self.collected
 
 
 def trained(kind):
@@ -57,8 +51,14 @@ def trained(kind):
     return made.alg
 
 
-def test_it_adds_what_the_definition_says():
+def varied(obs):
+    return obs["policy"] @ torch.linspace(0, 1, obs["policy"].shape[-1])
+
+
+@pytest.mark.parametrize("bonus", [SHOWN["your_bonus"], varied])
+def test_it_adds_what_the_definition_says(monkeypatch, bonus):
     earlier = np.zeros(0)
+    monkeypatch.setitem(SHOWN, "your_bonus", bonus)
     for F, dones, added in trained(BonusPPO).seen:
         expected, _ = advantage_by_loops(F, dones, gamma=GAMMA, delay=DELAY, lam=LAM, earlier=earlier)
         np.testing.assert_allclose(added.squeeze(-1).cpu().numpy(), expected, atol=1e-5)
@@ -67,8 +67,9 @@ def test_it_adds_what_the_definition_says():
         assert not dones[-1].all()
 
 
-def test_no_bonus_is_the_plain_algorithm_to_the_bit():
+def test_no_bonus_is_the_plain_algorithm_to_the_bit(monkeypatch):
+    monkeypatch.setitem(SHOWN, "your_bonus", lambda obs: torch.zeros(B))
     plain, none = (
-        torch.cat([p.detach().flatten() for p in trained(kind).actor.parameters()]) for kind in (PPO, NoBonusPPO)
+        torch.cat([p.detach().flatten() for p in trained(kind).actor.parameters()]) for kind in (PPO, BonusPPO)
     )
     assert torch.equal(plain, none)

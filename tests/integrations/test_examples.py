@@ -1,10 +1,15 @@
 """The examples run, and learn what they set out to learn."""
 
 import importlib.util
+import sys
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
+
+import payback
+from payback.check.advantage import advantage_by_loops
 
 pytest.importorskip("torch")
 pytest.importorskip("minigrid")
@@ -25,6 +30,21 @@ def load(name):
     return module
 
 
+def rollouts(*line):
+    """Train on eight rollouts of 32 × 4 rows, and return what each update saw."""
+    kept = []
+    size = ["--steps", "1024", "--envs", "4", "--rollout", "32"]
+    load("ppo_rnd_minigrid").main(
+        [*size, *line], keep=lambda rows: kept.append({name: x.numpy().copy() for name, x in rows.items()})
+    )
+    assert len(kept) == 8
+    return kept
+
+
+def column(kept, name):
+    return np.concatenate([rows[name] for rows in kept])
+
+
 def test_gymnasium_q_learning_learns_the_lake():
     assert load("gymnasium_q_learning").main() > 0.8
 
@@ -35,15 +55,11 @@ def test_ppo_rnd_minigrid_learns():
 
 def test_ppo_rnd_minigrid_pays_the_same_in_both_forms():
     """Step by step and rollout by rollout, over rollout boundaries; the learners differ by rounding only."""
-    kept = {"step": [], "rollout": []}
-    for form, rewards in kept.items():
-        line = ["--form", form, "--steps", "1024", "--rollout", "64", "--envs", "4"]
-        load("ppo_rnd_minigrid").main(line, keep=lambda r, d, rewards=rewards: rewards.append((r.numpy(), d.numpy())))
-    (a, ends), (b, other_ends) = (map(np.concatenate, zip(*rows, strict=True)) for rows in kept.values())
-    np.testing.assert_array_equal(ends, other_ends)
-    np.testing.assert_allclose(a, b, atol=1e-4)
-    assert ends.sum() > 4
-    assert np.abs(a).max() > 0.001
+    step, rollout = (rollouts("--form", form) for form in ("step", "rollout"))
+    np.testing.assert_array_equal(column(step, "dones"), column(rollout, "dones"))
+    np.testing.assert_allclose(column(step, "rewards"), column(rollout, "rewards"), atol=1e-4)
+    assert column(step, "dones").sum() > 4
+    assert np.abs(column(step, "rewards")).max() > 0.001
 
 
 @pytest.mark.parametrize("method", ["none", "raw", "grm-adv"])
@@ -52,12 +68,65 @@ def test_ppo_rnd_minigrid_learns_with_every_method(method):
 
 
 def test_grm_adv_leaves_the_rewards_to_the_task():
-    kept = []
-    line = ["--method", "grm-adv", "--novelty", "count", "--steps", "1024", "--envs", "4", "--rollout", "64"]
-    load("ppo_rnd_minigrid").main(line, keep=lambda rewards, dones: kept.append((rewards.numpy(), dones.numpy())))
-    rewards, dones = map(np.concatenate, zip(*kept, strict=True))
+    kept = rollouts("--method", "grm-adv", "--novelty", "count")
+    rewards, dones = column(kept, "rewards"), column(kept, "dones")
     assert dones.any()
     assert not rewards[~dones].any()
+
+
+def test_grm_leaves_each_episode_its_discounted_return():
+    """A success in step n of Empty-5x5 pays 1 − 0.9n/100, and the time limit of 100 steps 0."""
+    kept, seen = rollouts("--method", "grm", "--novelty", "count"), 0
+    rewards, dones = column(kept, "rewards").astype(float), column(kept, "dones")
+    assert np.abs(rewards[~dones]).max() > 0.1
+    for lane, ends in zip(rewards.T, dones.T, strict=True):
+        for episode in np.split(lane, np.flatnonzero(ends) + 1)[:-1]:
+            n = len(episode)
+            paid = 0.99 ** (n - 1) * (1 - 0.009 * n) if n < 100 else 0
+            assert np.dot(0.99 ** np.arange(n), episode) == pytest.approx(paid, abs=1e-4)
+            seen += 1
+    assert seen > 4
+
+
+@pytest.mark.parametrize("method", ["none", "raw", "grm", "grm-adv"])
+def test_the_loops_advantages_are_the_definitions(method):
+    kept = rollouts("--method", method, "--novelty", "count", "--bonus", "0.5")
+    earlier, ends = np.zeros(0), 0
+    for k, rows in enumerate(kept):
+        after = np.concatenate((rows["values"][1:], rows["last_values"][None]))
+        heads = [{"values": rows["values"][..., n], "next_values": after[..., n]} for n in range(after.shape[-1])]
+        # GAE of the task is A^I's definition with λ_I = 1 and no fading.
+        plain = {"gamma": 0.99, "delay": None, "lam": 1.0, "center": False}
+        expected, _ = advantage_by_loops(rows["rewards"], rows["dones"], **plain, **heads[0])
+        assert len(heads) == 1 + (method == "grm-adv")
+        if method == "grm-adv":
+            F, weight = 0.5 * rows["bonuses"], payback.taken_back(k / len(kept))
+            form = {"gamma": 0.99, "delay": 10, "lam": 0.95, "earlier": earlier}
+            added, _ = advantage_by_loops(F, rows["dones"], **form, **heads[1])
+            expected, earlier = expected + weight * added, np.append(earlier, F)
+            assert (weight == 1) == (k <= 5)
+            assert np.abs(added).max() > 0.1
+        np.testing.assert_allclose(rows["advantages"], expected, atol=1e-5)
+        ends += rows["dones"].sum()
+    assert ends > 4
+
+
+@pytest.mark.parametrize("method", ["raw", "grm", "grm-adv"])
+def test_a_bonus_of_zero_is_plain_ppo_to_the_bit(method):
+    plain = rollouts("--method", "none", "--novelty", "count")
+    zero = rollouts("--method", method, "--novelty", "count", "--bonus", "0")
+    for name in ("rewards", "dones", "bonuses", "advantages"):
+        np.testing.assert_array_equal(column(zero, name), column(plain, name))
+    np.testing.assert_array_equal(column(zero, "values")[..., :1], column(plain, "values"))
+    assert not column(zero, "values")[..., 1:].any()
+
+
+@pytest.mark.parametrize("method", ["grm", "grm-adv"])
+def test_a_run_is_repeatable(method):
+    first, second, other = (rollouts("--method", method, "--seed", seed) for seed in "110")
+    for name in first[0]:
+        np.testing.assert_array_equal(column(first, name), column(second, name))
+    assert (column(first, "values") != column(other, "values")).any()
 
 
 def test_the_curves_are_drawn(tmp_path):
@@ -66,3 +135,13 @@ def test_the_curves_are_drawn(tmp_path):
     example.compare(example.arguments(["--steps", "4096"]), tmp_path / "curves.svg", least=0)
     drawn = (tmp_path / "curves.svg").read_text()
     assert all(name in drawn for name in ("none", "raw, α = 0.02", "grm, α = 0.1", "grm-adv, α = 0.1"))
+
+
+def test_the_curves_of_the_jax_example_are_drawn(tmp_path, monkeypatch):
+    """Its tests are in test_gymnax_environments.py, in an environment without altair; drawing needs no gymnax."""
+    pytest.importorskip("altair")
+    for name in ("gymnax", "gymnax.wrappers", "optax"):
+        monkeypatch.setitem(sys.modules, name, MagicMock())
+    points = [{"method": "grm, α = 0.05", "steps": steps, "return": 1.0} for steps in (1, 2)]
+    load("purejaxrl_style").draw(points, tmp_path / "curves.svg")
+    assert "grm, α = 0.05" in (tmp_path / "curves.svg").read_text()
