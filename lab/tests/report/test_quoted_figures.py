@@ -21,6 +21,8 @@ from payback_lab.experiments.curiosity.comparison import compare, solved, steps_
 from payback_lab.experiments.delay.experiment import LAMBDAS
 from payback_lab.experiments.doorkey.measures import HIGH, LOW, MIDDLE
 from payback_lab.experiments.doorkey.table import Row, figures, table_rows
+from payback_lab.experiments.hosts.setting import BONUSES as READY
+from payback_lab.experiments.hosts.verdicts import solved as hosts_solved
 from payback_lab.report import headline, reach, which_delay
 from payback_lab.report.arena_tables import error_rates
 from payback_lab.report.cards import CARDS, figure_of_claims, group_of, runs_of
@@ -30,6 +32,7 @@ from payback_lab.report.docs import TASKS, Committed
 from payback_lab.report.doorkey_tables import format_mean
 from payback_lab.report.doorkey_tables import runs_of as doorkey_runs
 from payback_lab.report.findings import FINDINGS
+from payback_lab.report.hosts import ready_name
 from payback_lab.statistics import Estimate, welch
 
 ROOT = Path(__file__).parents[3]
@@ -42,6 +45,17 @@ COUNTS = tally(OF.claims("doorkey"))
 def page(name: str) -> str:
     """Read a page, its lines joined, because a sentence may be broken anywhere."""
     return " ".join((ROOT / name).read_text().split())
+
+
+def in_bonuses() -> list[str]:
+    """Return what each ready bonus reached in Stable-Baselines3."""
+    assert OF.hosts.chosen.grm == "grm-30"
+    rows = []
+    for bonus in READY:
+        own = OF.hosts.ready(bonus)
+        steps = f", {solved_steps(own).mean() / 1000:.0f} k" if hosts_solved(own) else ""
+        rows.append(f"| `{ready_name(bonus)}` | {hosts_solved(own)} of {len(own)}{steps} |")
+    return rows
 
 
 def in_readme() -> list[str]:
@@ -360,6 +374,7 @@ def mean(row: Row) -> str:
 
 QUOTES: dict[str, Callable[[], list[str]]] = {
     "README.md": in_readme,
+    "docs/howto/bonuses.md": in_bonuses,
     "docs/howto/coefficient.md": in_coefficient,
     "docs/index.md": in_index,
     "docs/reach.md": in_reach,
