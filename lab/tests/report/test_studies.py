@@ -91,7 +91,7 @@ def test_depth_shows_what_was_found_and_lost(pages, full):
     assert [row[1] for row in lengths] == ["64", "128", "256", "512"] * 2
     words = studies.figures(full)["depth"]
     assert "counts of the simulator's state" in words or "counts of the simulator&#39;s state" in words
-    assert ">3 seeds, 3 lost</text>" in words
+    assert ">3 of 3 lost</text>" in words
 
 
 def test_every_prediction_is_decided_by_three_seeds(pages):
@@ -152,7 +152,7 @@ def test_the_pages_have_the_figures_that_are_drawn(pages, full):
     assert set(drawn) == set(pages)
     for name, svg in drawn.items():
         assert f"(../figures/{name}.svg)" in pages[name]
-        assert float(ET.fromstring(svg).attrib["width"]) <= 560, name
+        assert float(ET.fromstring(svg).attrib["width"]) <= 680, name
 
 
 def test_safe_is_judged_beside_the_best_of_all_methods(tmp_path):
@@ -174,7 +174,7 @@ def test_a_grid_tells_what_became_of_a_task():
              ("d", "im"): reached([one(0.6, 0.7)]), ("e", "im"): reached([one(0.1, 0.2)])}  # fmt: skip
     found = grid_rows(cells, {"im": "raw bonus"})
     assert [row["state"] for row in found] == ["solved", "found, then lost", "not run", "partly", "not found"]
-    assert found[1]["seeds"] == "1 seed, 1 lost"
+    assert found[1]["seeds"] == "1 of 1 lost"
     assert set(STATES) >= {row["state"] for row in found} - {"not run"}
 
 

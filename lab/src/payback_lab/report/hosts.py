@@ -195,7 +195,9 @@ def hosts_figure(runs: HostRuns) -> dict[str, Any] | None:
     """Draw when every seed solves each task; None before a cell of the comparison has run."""
     if not any(runs.cell(task, bonus, method) for task, bonus, _, method in rows_of(runs)):
         return None
-    panels = [_panel(runs, task) for task in TASKS]
+    panels = [
+        _panel(runs, task) for task in TASKS if any(runs.cell(t, b, m) for t, b, _, m in rows_of(runs) if t == task)
+    ]
     subtitle = [
         f"{runs.made} of {PLANNED} runs. PPO, 16 environments, every seed (plus signs: not solved),",
         f"the mean and its 95 % bootstrap interval.{'' if runs.made >= PLANNED else ' Empty rows have not been run.'}",
@@ -206,7 +208,7 @@ def hosts_figure(runs: HostRuns) -> dict[str, Any] | None:
 
 def _panel(runs: HostRuns, task: str) -> Any:
     found, names, schemes = [], [], []
-    for _, bonus, place, method in (row for row in rows_of(runs) if row[0] == task):
+    for _, bonus, place, method in (row for row in rows_of(runs) if row[0] == task and row[1] and row[3]):
         name = method_name(place, method) + ("" if place == 0 else f", {bonus_name(bonus)}")
         own, scheme = runs.cell(task, bonus, method), LIKE.get(method or "", method or "")
         names.append(name)

@@ -36,7 +36,7 @@ def seeds_panel(
     table = alt.Chart(alt.Data(values=list(rows)))
     ink = scheme_colour(list(schemes))
     # Room for the longest name in whatever font the reader's browser has.
-    room = 170 if labelled else 0
+    room = 200 if labelled else 0
     shown = alt.Axis(labels=labelled, labelLimit=220, minExtent=room, ticks=False, domain=False, grid=True)
     y = alt.Y("name:N", title=None, sort=list(names), scale=alt.Scale(domain=list(names)), axis=shown)
     x = alt.X(

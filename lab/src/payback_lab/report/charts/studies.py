@@ -123,10 +123,10 @@ def grid_rows(cells: Mapping[tuple[str, str], Reached | None], columns: Mapping[
         if one is None:
             found.append(at | {"state": "not run", "share": "·", "seeds": "", "white": False})
             continue
-        lost = f", {one.collapsed} lost" if one.collapsed else ""
         state = state_of(one)
         share = f"{one.share:.0%}"
-        seeds = f"{one.seeds} seed{'s' * (one.seeds != 1)}{lost}"
+        seeds = f"{one.seeds} seed{'s' * (one.seeds != 1)}"
+        seeds = f"{one.collapsed} of {one.seeds} lost" if one.collapsed else seeds
         found.append(at | {"state": state, "share": share, "seeds": seeds, "white": state in WHITE})
     return found
 
@@ -135,7 +135,7 @@ def grid(
     cells: Mapping[tuple[str, str], Reached | None],
     columns: Mapping[str, str],
     *,
-    size: tuple[int, int] = (60, 36),
+    size: tuple[int, int] = (68, 36),
     heads: bool = True,
     legend: bool = True,
 ) -> Any:
@@ -160,12 +160,15 @@ def grid(
             labelExpr=SPLIT,
             ticks=False,
             domain=False,
-            labelLimit=190,
+            labelLimit=210,
+            minExtent=200,  # room for the longest name in whatever font the reader's browser has
             labelPadding=8,
             labelFontSize=12,
         ),
     )  # fmt: skip
-    shown = alt.Legend(title=None, orient="bottom", columns=4, symbolType="square") if legend else None
+    shown = (
+        alt.Legend(title=None, orient="bottom", columns=4, columnPadding=24, symbolType="square") if legend else None
+    )
     ink = alt.Color("state:N", scale=alt.Scale(domain=list(STATES), range=list(STATES.values())), legend=shown)
     text = alt.condition("datum.white", alt.value("white"), alt.value("#33332f"))
     there, absent = base.transform_filter("datum.state != 'not run'"), base.transform_filter("datum.state == 'not run'")

@@ -78,7 +78,7 @@ def figure_of(chart: Any) -> dict[str, Any]:
 def as_svg(spec: dict[str, Any]) -> str:
     """Draw a figure on a white ground, so that it is readable on light and on dark pages."""
     # Wide at the sides, because a browser's fonts may be wider than those the layout is made with.
-    padding = {"left": 24, "right": 24, "top": 14, "bottom": 14}
+    padding = {"left": 18, "right": 18, "top": 14, "bottom": 14}
     return vl_convert.vegalite_to_svg({**spec, "background": "white", "padding": padding, "autosize": "pad"})
 
 
