@@ -108,6 +108,9 @@ class RepayAtAges(Repayment):
             shaped, after = replaced(xp, reward - due, done, -rest), replaced(xp, after, done, 0.0)
         return AgesState(after, state.terms), shaped
 
+    def _where(self, xp: Any, where: Array, new: Any, old: Any) -> AgesState:
+        return AgesState(xp.where(where, new[0], old.loans), old.terms)
+
     def owed(self, state: AgesState, /) -> Array:
         """Return what is left of each loan, with its interest."""
         loans = state.loans
