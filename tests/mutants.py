@@ -60,7 +60,7 @@ MUTANTS = [
     Mutant(GEOMETRIC, "reward - (1 - rate) * state.debt", "reward + (1 - rate) * state.debt"),
     Mutant(GEOMETRIC, "= -settlement / share", "= settlement / share"),
     Mutant(CENTER, "shaped, seen = reward - mean,", "shaped, seen = reward + mean,"),
-    Mutant(CENTER, "step - (mean - state.mean)", "(mean - state.mean) - step"),
+    Mutant(CENTER, "step - (mean - old)", "(mean - old) - step"),
     # exponents and factors
     Mutant(ONCE, "lent + reward / interest, age + 1", "lent + reward, age + 1"),
     Mutant(ONCE, "lent + reward / interest, age + 1", "lent + reward / interest, age"),
@@ -104,7 +104,7 @@ MUTANTS = [
     Mutant("core/transform.py", "self._where(xp, valid, after, state)", "after"),
     Mutant("core/transform.py", "xp.where(valid, shaped, 0.0)", "shaped"),
     Mutant("core/transform.py", "where, (0,) * len(state), state)", "where, state, (0,) * len(state))"),
-    Mutant(AGES, "self._due_and_rest[1], state.loans", "self._due_and_rest[0], state.loans"),
+    Mutant(AGES, "self._due_and_rest[1], loans)", "self._due_and_rest[0], loans)"),
     Mutant(CENTER, "means[:-1].astype(rewards.dtype)", "means[1:].astype(rewards.dtype)"),
     Mutant(CENTER, "np.count_nonzero(valid) if xp is np else xp.sum(valid)", "seen"),
     Mutant("core/transform.py", "dones[:-1] | ~valid[:-1]", "dones[:-1] | valid[:-1]"),

@@ -16,7 +16,7 @@ import numpy as np
 
 from payback import messages
 from payback.auditing.record import Recorder, step_without_debt
-from payback.core.arrays import Array, Mask, any_of, constant, namespace, size_of
+from payback.core.arrays import Array, Mask, any_of, constant, namespace, replaced, size_of
 from payback.core.center import CenterState
 from payback.core.state import load_shared, load_state
 from payback.core.transform import Match
@@ -66,7 +66,7 @@ class Monitor:
         self.steps = self.finished = self.broken = self.drops = 0
         self.worst = self._residual = 0.0
         self.dropped: Any = 0.0
-        self._began: Any = 0
+        self._began: Any = np.zeros((), dtype=int)
         self.pay_in(pays)
         self._repays = isinstance(ledger.transform, Match)
         self._clear_bonus = getattr(bonus, "reset", None)
@@ -106,7 +106,7 @@ class Monitor:
         if not (cuts or any_of(settled)):
             return
         ended = settled | carried if cuts else settled
-        self._began = np.where(ended, self.steps, self._began)
+        self._began = replaced(np, self._began, ended, self.steps)
         if not self.confirmed:
             self.confirmed = True
             messages.warn_unconfirmed(self.ledger.transform)
@@ -179,7 +179,7 @@ class Monitor:
         resumed, self._loaded = self._loaded, False
         if self.log is not None and np.count_nonzero(open_ := where & (self._began != self.steps)):
             self.log.restart(open_)
-        self._began = np.where(where, self.steps, self._began)
+        self._began = replaced(np, self._began, where, self.steps)
         if np.count_nonzero(dropped):
             if not self._warned_drop and not resumed:  # a reset after `load` is how a checkpoint is resumed
                 self._warned_drop = True

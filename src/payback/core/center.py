@@ -100,11 +100,19 @@ class _Center(RunningStatistic):
             # Σ (F − F̄) in the wide dtype, although F̄ was rounded to the reward's before it was subtracted.
             excess = excess + seen * (cast_to(xp, mean, wide) - state.mean)
         count = state.count + seen if xp is np else _add(state.count, seen)
-        weight = count * state.fade if self._fade == 1 else state.weight * state.fade**seen + seen
+        weight = count if self._fade == 1 else state.weight * state.fade**seen + seen
+        old, lost = state.mean, state.lost
+        if xp is np:  # Python's floats take a fraction of the time of NumPy's
+            weight, old, lost = float(weight), float(old), float(lost)
+        elif self._fade == 1:
+            weight = count * state.fade
         # Before the first valid reward there is no weight, and nothing to divide.
-        step = excess / (weight + (weight == 0)) + state.lost
-        mean = state.mean + step
-        return CenterState(count, weight, mean, step - (mean - state.mean), state.fade, state.merges), shaped
+        step = excess / (weight + (weight == 0)) + lost
+        mean = old + step
+        lost = step - (mean - old)
+        if xp is np:
+            weight, mean, lost = np.float64(weight), np.float64(mean), np.float64(lost)
+        return CenterState(count, weight, mean, lost, state.fade, state.merges), shaped
 
     def _block(self, state: CenterState, rewards: Array, dones: Array, valid: Mask, settle: Mask) -> Any:
         if namespace(rewards) is not np:

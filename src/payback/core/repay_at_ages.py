@@ -108,9 +108,13 @@ class RepayAtAges(Repayment):
             shaped, after = replaced(xp, reward - due, done, -rest), replaced(xp, after, done, 0.0)
         return AgesState(after, state.terms), shaped
 
+    def _where(self, xp: Any, where: Array, new: Any, old: Any) -> AgesState:
+        return AgesState(xp.where(where, new[0], old.loans), old.terms)
+
     def owed(self, state: AgesState, /) -> Array:
         """Return what is left of each loan, with its interest."""
-        return _weigh(namespace(state.loans), self._due_and_rest[1], state.loans)
+        loans = state.loans
+        return _weigh(np if type(loans) is np.ndarray else namespace(loans), self._due_and_rest[1], loans)
 
     def _schedule(self) -> Schedule:
         return Schedule(np.concatenate(([0.0 if len(self._interest) else 1.0], self._shares)))

@@ -89,15 +89,15 @@ class _Vector(VectorWrapper):
         refuse_reward_shape(reward, self._B)
         info = rows.read_info(info)
         terminated, truncated = read_end("terminated", terminated, self._B), read_end("truncated", truncated, self._B)
-        ended = terminated | truncated
-        ended = ended if any_of(ended) else None
+        ended = terminated | truncated if any_of(terminated) or any_of(truncated) else None
         before, self._obs = self._obs, rows.copy(obs) if self._keeps else ()
         over, self._over = self._over, ended
         valid = ~over if over is not None and self._mode is AutoresetMode.NEXT_STEP else None
-        resets = ended if self._mode is AutoresetMode.SAME_STEP else None
-        ends = (None, None) if ended is None else (terminated, truncated)
-        F, step = self._pay((before, actions, info, valid, resets), *ends, valid)
-        info.update(extrinsic=reward, intrinsic=F, shaped=step.shaped, owed=step.owed, truncated=truncated)
+        resets = None if ended is None or self._mode is not AutoresetMode.SAME_STEP else ended
+        row = before, actions, info, valid, resets
+        F, step = self._pay(row, None, None, valid) if ended is None else self._pay(row, terminated, truncated, valid)
+        info["extrinsic"], info["intrinsic"], info["shaped"] = reward, F, step.shaped
+        info["owed"], info["truncated"] = step.owed, truncated
         if self._observe:
             obs = rows.with_debt(obs, step.owed if resets is None else self.shaping_state.owed)
             for k in () if resets is None else np.flatnonzero(resets):
