@@ -9,7 +9,7 @@ from payback_lab.report.cards import CARDS
 from payback_lab.report.page import page as compose
 
 RESULTS = Path(__file__).parents[2] / "results"
-SCREENS = 8
+SCREENS = 9
 
 
 @pytest.fixture(scope="module")

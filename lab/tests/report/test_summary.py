@@ -167,4 +167,4 @@ def test_runs_cut_short_leave_the_verdicts_to_the_full_ones(summary: Summary) ->
         text, _ = page([shown], committed)
         assert words in text
         assert ({"Open.", "Decided in full."} - {words}).pop() not in text
-        assert ("the verdicts are those of the full" in text) is elsewhere
+        assert ("The verdicts are those of the full" in text) is elsewhere

@@ -57,7 +57,7 @@ class Card:
 
 def card_of(experiment: str) -> Card:
     """Return an experiment's card."""
-    return CARDS.get(experiment, PLAIN)
+    return CARDS.get(experiment, replace(PLAIN, shown=0) if experiment in FOLDED else PLAIN)
 
 
 # What the cards read off a summary
@@ -329,6 +329,8 @@ def _first_curves(summary: Summary) -> Drawing | None:
 
 
 PLAIN = Card("", "", _plain, _first_curves)
+FOLDED = ("safe-range", "depth", "learned", "hosts")
+"""Studies whose curves are folded, because their pages show what they found."""
 CARDS = {
     "cliff": Card(
         "Does an unhelpful bonus keep Q-learning from the optimum?",
