@@ -66,7 +66,7 @@ def test_every_page_opens_without_a_network_or_a_complaint_and_fits_a_phone(site
 
 
 @pytest.mark.parametrize(
-    ("words", "title"), [("truncation", "Time limits and truncation"), ("match_evenly", "matchings")]
+    ("words", "title"), [("truncation", "Time limits and truncation"), ("match_evenly", "payback.match_evenly")]
 )
 def test_search_finds_a_page_from_the_file_system(site: Path, page: Any, words: str, title: str):
     page.goto((site / "index.html").as_uri())
