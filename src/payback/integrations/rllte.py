@@ -61,11 +61,11 @@ class ShapeRollouts(Shaping):
         record: str | Path | None = None,
         scale: bool = True,
     ):
+        refuse_look_ahead(module)
         if not hasattr(module, "n_envs"):
             raise TypeError(
                 f"ShapeRollouts shapes a reward module of rllte, such as rllte.xplore.reward.RND, got {module!r}"
             )
-        refuse_look_ahead(module)
         module.rwd_norm_type, module.rwd_norm = "none", None
         self.module = module
         scaled = chain(scale_by_rms(), transform) if scale else transform
