@@ -314,6 +314,8 @@ def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
 
 def parquet_module() -> Any:
     """Return pyarrow.parquet, or name the extra to install."""
+    # pyarrow imports it with its first table, which fails where Python is ending and a log's last rows are written.
+    import_module("concurrent.futures.thread")
     try:
         return import_module("pyarrow.parquet")
     except ModuleNotFoundError:
