@@ -91,11 +91,11 @@ def test_segment_sums(gamma, segments) -> None:
     x = (rng.normal(size=100_000) * 10.0 ** rng.integers(-6, 7, 100_000)).astype(np.float32)
     cuts = [5, 6, 7, 4096, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, len(x) - 1]
     starts = np.unique(np.concatenate(([0], rng.integers(0, len(x), segments), cuts)))
-    found = segment_sums(x, starts, gamma)
+    leak, size = segment_sums(x, starts, gamma)
     for k, part in enumerate(np.split(x.astype(np.float64), starts[1:])):
         weight = gamma ** np.arange(len(part))
-        assert found.leak[k] == pytest.approx(weight @ part, abs=1e-9 * (weight @ np.abs(part)))
-        assert found.size[k] == pytest.approx(weight @ np.abs(part), rel=1e-9)
+        assert leak[k] == pytest.approx(weight @ part, abs=1e-9 * (weight @ np.abs(part)))
+        assert size[k] == pytest.approx(weight @ np.abs(part), rel=1e-9)
 
 
 def plain_episodes(shaped, dones, gamma):

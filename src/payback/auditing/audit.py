@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from payback.auditing.diagnose import NOISE, Diagnosis, diagnose_log
-from payback.auditing.hypotheses import Cause
+from payback.auditing.diagnose import NOISE, diagnose_log
+from payback.auditing.hypotheses import Cause, Hypothesis
 from payback.auditing.infer import estimate_gamma, refuse_interleaved, resolution_of
 from payback.auditing.read import Columns, open_log
 from payback.auditing.rows import Log, Table, open_batches, printable, refuse_shapes, run_starts
@@ -22,11 +22,8 @@ from payback.core.validate import read_gamma
 
 __all__ = ["TOLERANCE", "Audit", "AuditOptions", "Leak", "audit", "audit_file"]
 
-TOLERANCE = 1e-5
-"""|Σ γ^t F'_t| ≤ 1e-5 · Σ γ^t |F'_t|: what float32 can hold."""
-HEADER = ("environment", "episode", "step", "steps", "leak", "relative", "likely cause")
-ARGUMENTS = {"done": "dones", "reward": "rewards", "environment": "environments"}
-"""Arguments of `audit` whose names differ from a log's columns."""
+TOLERANCE = 1e-5  # |Σ γ^t F'_t| ≤ 1e-5 · Σ γ^t |F'_t|: what float32 can hold
+ARGUMENTS = {"done": "dones", "reward": "rewards", "environment": "environments"}  # a log's column → `audit`'s name
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,6 @@ class AuditOptions:
     """How many leaks are listed."""
 
     def __post_init__(self) -> None:
-        """Refuse options with which nothing could be judged."""
         if self.on_truncation not in ("settle", "carry"):
             raise ValueError(f"on_truncation must be 'settle' or 'carry', got {self.on_truncation!r}")
         x = self.tolerance
@@ -113,35 +109,27 @@ class Audit:
         """Return what was read and judged, one sentence each."""
         total = len(self.episodes.leak)
         unjudged = f", {self.unjudged:,} cannot be judged" if self.unjudged else ""
-        lines = [
-            f"{self.rows:,} rows, {total:,} finished episodes, γ = {self.gamma:.6g}.",
-            f"Shaped rewards cancel in {total - self.broken - self.unjudged:,} episodes and leak in "
-            f"{self.broken:,}{unjudged}.",
+        cancel = total - self.broken - self.unjudged
+        long = "Those are so long that the digits of the log cannot show whether their last step settles: log the "
+        left = "truncated episodes leave their debt to the bootstrapped value; not judged."
+        facts = [
+            (True, f"{self.rows:,} rows, {total:,} finished episodes, γ = {self.gamma:.6g}."),
+            (True, f"Shaped rewards cancel in {cancel:,} episodes and leak in {self.broken:,}{unjudged}."),
+            (self.unjudged, f"{long}bonus F as well (column reward), or more digits."),
+            (self.carried, f"{self.carried:,} {left}"),
+            (self.unfinished, f"{self.unfinished:,} environments end in mid-episode; those episodes are not judged."),
+            (self.invalid_rows_paid, f"{self.invalid_rows_paid:,} invalid rows are paid."),
         ]
-        if self.unjudged:
-            lines.append(
-                "Those are so long that the digits of the log cannot show whether their last step settles: log the "
-                "bonus F as well (column reward), or more digits."
-            )
-        if self.carried:
-            lines.append(f"{self.carried:,} truncated episodes leave their debt to the bootstrapped value; not judged.")
-        if self.unfinished:
-            lines.append(f"{self.unfinished:,} environments end in mid-episode; those episodes are not judged.")
-        if self.invalid_rows_paid:
-            lines.append(f"{self.invalid_rows_paid:,} invalid rows are paid.")
-        return lines + [f"{note}." for note in self.notes]
+        return [text for holds, text in facts if holds] + [f"{note}." for note in self.notes]
 
     def cause_lines(self) -> list[str]:
         """Return one line per cause: how many leaking episodes have it, and what it means."""
         details = {leak.cause: leak.detail for leak in reversed(self.leaks)}
-        return [
-            f"{count:,} × {cause.value}: {details.get(cause, cause.explanation)}"
-            for cause, count in self.causes.most_common()
-        ]
+        return [f"{n:,} × {why.value}: {details.get(why, why.explanation)}" for why, n in self.causes.most_common()]
 
     def table(self) -> list[tuple[str, ...]]:
         """Return the worst leaks as rows of text, below a header."""
-        rows: list[tuple[str, ...]] = [HEADER]
+        rows = [("environment", "episode", "step", "steps", "leak", "relative", "likely cause")]
         for leak in self.leaks:
             where = (printable(leak.environment), str(leak.episode) if leak.episode >= 0 else "–", str(leak.step))
             rows.append((*where, str(leak.length), f"{leak.amount:.4g}", f"{leak.relative:.2%}", leak.cause.value))
@@ -230,8 +218,8 @@ def audit_log(log: Log, options: AuditOptions) -> Audit:
             refuse_interleaved(log.name, head, scan.gamma, options.tolerance)
         _name_causes(result, log, scan, options.worst)
     if paid := scan.invalid_rows_paid:
-        why = Diagnosis.of(Cause.INVALID_ROW_PAID, f"{paid:,} rows, the first is row {scan.first_invalid} of the log")
-        result.invalid_rows_paid = paid
+        numbers = f"{paid:,} rows, the first is row {scan.first_invalid} of the log"
+        why, result.invalid_rows_paid = Hypothesis(Cause.INVALID_ROW_PAID, numbers=numbers), paid
         result.causes = Counter({why.cause: paid}) + result.causes
         result.leaks.insert(0, Leak("–", -1, scan.first_invalid, 1, 0.0, 0.0, why.cause, why.detail))
     return result
@@ -261,10 +249,7 @@ def _name_causes(result: Audit, log: Log, scan: Scan, worst: int) -> None:
 
 
 def _flat_columns(table: Table) -> Table:
-    """Return one-dimensional columns, row by row; number the environments of a block.
-
-    Axes of length one at the end, as in (T, B, 1), are dropped.
-    """
+    """Return one-dimensional columns of rows or blocks, also (T, B, 1); number the environments of a block."""
     for ours, column in table.items():
         while column.ndim > 2 and column.shape[-1] == 1:
             column = column[..., 0]

@@ -21,38 +21,18 @@ from payback.core.arrays import plain
 
 LEAST, CERTAIN, MOST = 0.9, 2.0, 4.0
 """Powers of ten that a hypothesis must explain to be named, also where leaks may be noise, and that count at most."""
-OWN = 0.5
-"""Powers of ten by which an environment's own cause must explain more than that of all together."""
-NOISE = 0.02
-"""Leaks below this share of the payments may be noise, beside which a few large leaks have a cause of their own."""
-POOLED = 200
-"""Episodes of all environments that are looked at together."""
+OWN = 0.5  # powers of ten by which an environment's own cause must explain more than that of all together
+NOISE = 0.02  # leaks below this share of the payments may be noise, beside which a few large ones have a cause
+POOLED = 200  # episodes of all environments that are looked at together
+# Causes that mean, if only truncated episodes and those after them leak, that `done` lacks the truncations, and causes
+# for which the two kinds of leak together, before and after a truncation, may be mistaken.
 AT_TRUNCATIONS = {Cause.UNPAID_END, Cause.NEVER_RESET}
-"""Causes that mean, if only truncated episodes and those after them leak, that `done` lacks the truncations."""
 MISTAKEN = {Cause.NEVER_REPAID, Cause.LAST_REWARD_KEPT, Cause.CONSTANT_FACTOR, Cause.CHANGED_AFTER_MATCHING}
 LIKE_THEM = AT_TRUNCATIONS | MISTAKEN | {Cause.UNKNOWN}
-"""Causes for which the two kinds of leak together, before and after a truncation, may be mistaken."""
 LOOKED_AT, ONE_STEP_LOOKED_AT, ROWS_LOOKED_AT, ENVIRONMENTS_LOOKED_AT = 150, 5, 100_000, 8
 """Leaking episodes, those of one step, and rows of each environment, and environments, from which causes are named."""
-LEAD = 64
-"""Rows before an episode that are looked at: loans of the previous episode."""
-
-
-class Diagnosis(NamedTuple):
-    """A cause, its explanation with the numbers of this log, and the step to look at; None for the last."""
-
-    cause: Cause
-    detail: str
-    step: int | None = None
-
-    @classmethod
-    def of(cls, cause: Cause, numbers: str = "", step: int | None = None) -> Diagnosis:
-        """Return a diagnosis whose detail is the cause's explanation and, in parentheses, the numbers."""
-        return cls(cause, f"{cause.explanation} ({numbers})" if numbers else cause.explanation, step)
-
-
-Excerpt = tuple[Any, int, int]
-"""Some valid rows of an environment: its id, the first row and how many."""
+LEAD = 64  # rows before an episode that are looked at: loans of the previous episode
+Excerpt = tuple[Any, int, int]  # some valid rows of an environment: its id, the first row and how many
 
 
 class ExcerptRows(NamedTuple):
@@ -65,33 +45,27 @@ class ExcerptRows(NamedTuple):
 
 def _explained(
     episodes: list[LeakyEpisode], gamma: float, at_truncations: set[Cause], known: MatchingFit | None
-) -> tuple[Diagnosis, float, MatchingFit | None]:
-    """Return the cause, how many powers of ten of the leaks it explains, and the matching that fits.
-
-    `at_truncations` are the causes that mean `UNSETTLED_TRUNCATION` in this log.
-    """
-    longer = [e for e in episodes if len(e.shaped) > 1]
+) -> tuple[Hypothesis, float, MatchingFit | None]:
+    """Return the cause, how many powers of ten of the leaks it explains, and the matching that fits."""
+    longer, one_step = [e for e in episodes if len(e.shaped) > 1], Hypothesis(Cause.ONE_STEP_EPISODE, step=0)
     if not longer:
-        return Diagnosis.of(Cause.ONE_STEP_EPISODE, step=0), 0.0, known
+        return one_step, 0.0, known
     evidence = Evidence(longer, gamma, known)
     best, named = max(((score(h, evidence), h) for h in causes_of(evidence)), key=lambda pair: pair[0])
     if len(longer) < len(episodes) and best < CERTAIN and float(np.quantile(evidence.relative, 0.9)) < NOISE:
-        return Diagnosis.of(Cause.ONE_STEP_EPISODE, step=0), 0.0, evidence.matching
-    cause = named.cause if best >= LEAST else Cause.UNKNOWN
-    if cause in at_truncations:
-        return Diagnosis.of(Cause.UNSETTLED_TRUNCATION), best, evidence.matching
-    if cause is Cause.UNKNOWN:
+        return one_step, 0.0, evidence.matching
+    if (named.cause if best >= LEAST else Cause.UNKNOWN) in at_truncations:
+        return Hypothesis(Cause.UNSETTLED_TRUNCATION), best, evidence.matching
+    if best < LEAST:
         last, missing = evidence.last[0], evidence.missing[0]
         example = f"for example {last - missing:.4g} was owed at the last step and {last:.4g} was paid"
-        return Diagnosis.of(Cause.UNKNOWN, example), 0.0, evidence.matching
-    return Diagnosis.of(cause, named.numbers, named.step), best, evidence.matching
+        return Hypothesis(Cause.UNKNOWN, numbers=example), 0.0, evidence.matching
+    return named, best, evidence.matching
 
 
 def score(hypothesis: Hypothesis, evidence: Evidence) -> float:
-    """Return how many powers of ten of the leak are explained, on average; less for what was fitted to few episodes.
-
-    Nothing is explained by what leaves more than there was in most episodes, however well it fits the others.
-    """
+    """Return how many powers of ten of the leak are explained, on average; less for what was fitted to few episodes."""
+    # Nothing is explained by what leaves more than there was in most episodes, however well it fits the others.
     if np.mean(hypothesis.left > 1) > 0.5:
         return 0.0
     left = np.where(np.isfinite(hypothesis.left), hypothesis.left, 1.0)
@@ -101,11 +75,11 @@ def score(hypothesis: Hypothesis, evidence: Evidence) -> float:
 
 def diagnose_log(
     log: Log, table: EpisodeTable, gamma: float, known: MatchingFit | None
-) -> tuple[dict[Any, int], Callable[[Any], Diagnosis]]:
+) -> tuple[dict[Any, int], Callable[[Any], Hypothesis]]:
     """Read a log's leaking episodes again, and name the cause of each environment.
 
-    Returns how many episodes of each environment leak, and its diagnosis: that of all environments together, unless
-    its own explains far more.
+    Returns how many episodes of each environment leak, and the cause: that of all environments together, unless its
+    own explains far more.
     """
     bad = np.flatnonzero(table.verdict == LEAKS)
     keys, which, counts = np.unique(table.environment[bad], return_inverse=True, return_counts=True)
@@ -115,7 +89,7 @@ def diagnose_log(
     episodes = [[_episode(table, k, next(rows)) for k in ks] for ks in chosen]
     at_truncations, together = _at_truncations(table), [*chain(*episodes)]
     common, best, known = _explained(together[:: 1 + len(together) // POOLED], gamma, at_truncations, known)
-    named: dict[Any, Diagnosis] = {}
+    named: dict[Any, Hypothesis] = {}
     for e, several in zip(looked, episodes, strict=True):
         own, more = (common, best) if len(looked) == 1 else _explained(several, gamma, at_truncations, known)[:2]
         named[plain(keys[e])] = own if more > best + OWN else common
@@ -125,13 +99,11 @@ def diagnose_log(
 
 
 def _at_truncations(table: EpisodeTable) -> set[Cause]:
-    """Return the causes that mean that truncations did not reach the matching: only they, and what follows, leak.
-
-    An unsettled truncation leaves loans that the next episode repays, so that episode leaks as well.
-    """
+    """Return the causes that mean that truncations did not reach the matching: only they, and what follows, leak."""
     truncated, leaks = table.truncated, table.verdict == LEAKS
     if not (truncated & leaks).any():
         return set()
+    # The next episode repays the loans that an unsettled truncation leaves, so it leaks as well.
     follows = np.append(False, truncated[:-1] & (table.environment[1:] == table.environment[:-1]))
     others = table.relative[~(truncated | follows)]
     if not len(others):

@@ -25,8 +25,7 @@ class Cause(Enum):
     'the bonus is paid as it is and nothing is repaid: is the shaping applied at all?'
     """
 
-    explanation: str
-    """What happened, and what to look at."""
+    explanation: str  # what happened, and what to look at
 
     def __new__(cls, value: str, explanation: str) -> Cause:
         """Make a cause whose value is its name for users."""
@@ -37,99 +36,73 @@ class Cause(Enum):
     NEVER_REPAID = "never repaid", "the bonus is paid as it is and nothing is repaid: is the shaping applied at all?"
     WRONG_GAMMA = "wrong γ", "the episodes cancel at another γ: give the matching and the learner the same one"
     CLIPPED = "clipped", "payments are cut off at a bound: clip the bonus before matching, never after"
-    CONSTANT_ADDED = (
-        "constant added",
-        "the same amount is added to every step: add it to the environment's reward instead",
-    )
+    CONSTANT_ADDED = "constant added", "every step is paid the same amount more: add it to the environment's reward"
     CONSTANT_FACTOR = "constant factor", "every settlement is the same multiple of the debt"
     AUTORESET_ROW = "autoreset row", "without its first row the episode cancels: mark autoreset rows as invalid"
-    LATE_RESET = (
-        "late reset",
-        "the episodes cancel if each ends one row later: `done` must mark the episode's last step",
-    )
-    NEVER_RESET = (
-        "never reset",
-        "loans of the previous episode are repaid in this one: the state must be reset at `done`",
-    )
-    LAST_REWARD_KEPT = (
-        "last reward kept",
-        "the debt is settled, but the last step keeps its own bonus: repay it at once",
-    )
+    LATE_RESET = "late reset", "the episodes cancel if each ends one row later: `done` must mark its last step"
+    NEVER_RESET = "never reset", "loans of the previous episode are repaid in this one: reset the state at `done`"
+    LAST_REWARD_KEPT = "last reward kept", "the debt is settled, but the last step keeps its bonus: repay it at once"
     UNPAID_END = "unpaid end", "the last step does not settle the debt: `done` must reach the matching"
     UNSETTLED_TRUNCATION = (
         "unsettled truncation",
         "only episodes that are truncated, or follow one that is, leak: pass `terminated | truncated` as `done`; if "
         "the learner bootstraps there and the debt is carried, audit with on_truncation='carry'",
     )
-    CHANGED_AFTER_MATCHING = (
-        "changed after matching",
-        "payments were changed after matching, for example divided by a running scale",
-    )
+    CHANGED_AFTER_MATCHING = "changed after matching", "payments were changed, for example divided by a running scale"
     ONE_STEP_EPISODE = "one-step episode", "its only bonus is lent and repaid at once, so 0 must be paid"
     INVALID_ROW_PAID = "invalid row paid", "rows that are marked as invalid are paid; they must be paid 0"
     UNKNOWN = "unknown", "the numbers fit none of the causes that the auditor knows"
 
 
-NONE = np.empty(0)
-"""A column that the log does not have."""
-SIGN = 0.05
-"""The share of a leak that counts as left if a sign, not an amount, speaks for a cause."""
-FITTED = 0.4
-"""What a fitted number costs: a hypothesis without one that explains as much is preferred."""
+NONE = np.empty(0)  # a column that the log does not have
+SIGN = 0.05  # the share of a leak that counts as left if a sign, not an amount, speaks for a cause
+FITTED = 0.4  # what a fitted number costs: a hypothesis without one that explains as much is preferred
 FEW, MANY = 3, 60
 """Episodes to which a number can be fitted, or payments that must lie at a bound; episodes that show the matching."""
-DECLINED = 5
-"""Age at which most of a loan is repaid that is repaid in many shares."""
+DECLINED = 5  # age at which most of a loan is repaid that is repaid in many shares
 
 
 class LeakyEpisode(NamedTuple):
-    """One finished episode that leaks.
-
-    `bonus` is F − F̄ if the log has it (`centred`), else F; empty if it has neither. `leak` is Σ γ^t F'_t. Of the rows
-    around the episode: up to 64 before it, none if it is its environment's first, and one after it, NaN if it is last.
-    """
+    """One finished episode that leaks."""
 
     shaped: np.ndarray
-    bonus: np.ndarray
+    bonus: np.ndarray  # F − F̄ if the log has it (`centred`), else F; empty if it has neither
     centred: bool
-    leak: float
-    paid_before: np.ndarray
+    leak: float  # Σ γ^t F'_t
+    paid_before: np.ndarray  # the rows before it, up to 64; none if it is its environment's first episode
     bonus_before: np.ndarray
-    paid_after: float
+    paid_after: float  # the row after it, NaN if there is none
 
 
 class Hypothesis(NamedTuple):
-    """A cause, and which share of each episode's leak is left without it.
-
-    `handicap`: powers of ten that are subtracted from its score.
-    """
+    """A cause, which share of each episode's leak is left without it, and the step to look at; None for the last."""
 
     cause: Cause
-    left: np.ndarray
+    left: np.ndarray = NONE
     numbers: str = ""
     step: int | None = None
-    handicap: float = 0.0
+    handicap: float = 0.0  # powers of ten that are subtracted from its score
+
+    @property
+    def detail(self) -> str:
+        """The cause's explanation and, in parentheses, the numbers of this log."""
+        return f"{self.cause.explanation} ({self.numbers})" if self.numbers else self.cause.explanation
 
 
 class Evidence:
-    """Leaking episodes of one environment, all longer than one step, and one number of each in an array.
-
-    `first`, `last`: what these steps are paid. `follows`: whether there is an episode before it. `missing`:
-    Σ γ^(t−N+1) F'_t, what the last step still had to repay. `relative`: |Σ γ^t F'_t| / Σ γ^t |F'_t|. `weights`: how
-    much it counts, because episodes that leak far less than others may leak by noise alone. `known`: the matching, if
-    long episodes have shown it already.
-    """
+    """Leaking episodes of one environment, all longer than one step, and one number of each in an array."""
 
     def __init__(self, episodes: list[LeakyEpisode], gamma: float, known: MatchingFit | None = None) -> None:
-        self.episodes, self.gamma, self.known = episodes, gamma, known
+        self.episodes, self.gamma, self.known = episodes, gamma, known  # the matching, if long episodes have shown it
         self.leaks = np.array([e.leak for e in episodes])
         self.lengths = np.array([len(e.shaped) for e in episodes])
         self.first, self.last = (np.array([e.shaped[k] for e in episodes]) for k in (0, -1))
         self.follows = np.array([len(e.paid_before) > 0 for e in episodes])
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # Σ γ^(t−N+1) F'_t, what the last step still had to repay
             self.missing = self.leaks * np.float64(gamma) ** (1 - self.lengths)
         sizes = np.array([discounted(np.abs(e.shaped), gamma) for e in episodes])
         self.relative = np.abs(self.leaks) / np.maximum(sizes, TINY)
+        # Episodes that leak far less than others may leak by noise alone.
         self.weights = np.minimum(self.relative / max(float(np.quantile(self.relative, 0.9)), TINY), 1.0) + 1e-9
 
     def shares(self, left: np.ndarray) -> np.ndarray:
@@ -330,10 +303,8 @@ def _never_reset(evidence: Evidence) -> Hypothesis:
 
 
 def _changed(evidence: Evidence) -> Hypothesis:
-    """First rows, where nothing is owed, are paid a multiple of their bonus other than 1.
-
-    Estimated from the differences between neighbouring episodes, because F̄ moves while it is learnt.
-    """
+    """First rows, where nothing is owed, are paid a multiple of their bonus other than 1."""
+    # Differences between neighbouring episodes leave out F̄, which moves while it is learnt.
     paid, bonus = np.diff(evidence.first), np.diff([e.bonus[0] for e in evidence.episodes])
     squares = float(bonus @ bonus)
     slope = float(paid @ bonus) / squares if len(paid) > 1 and squares > 1e-18 else 1.0
@@ -375,14 +346,11 @@ def _without_bonus(evidence: Evidence) -> list[Hypothesis]:
 
 
 def _settles(first: np.ndarray, inner: np.ndarray, last: np.ndarray) -> bool:
-    """Whether last payments look like settlements of several loans.
-
-    These are larger than one bonus (a first row) and than the payments on the way. If nearly all have one sign, the
-    loans have the other.
-    """
+    """Whether last payments look like settlements of several loans: larger than a first row or those on the way."""
     if len(inner) < 50:
         return False
     sign, usual = float(np.sign(last).mean()), max(float(np.median(np.abs(rows))) for rows in (first, inner))
+    # If nearly all have one sign, the loans have the other.
     opposite = abs(sign) < 0.8 or sign * float(np.sign(first).mean()) < -0.4
     return float(np.median(np.abs(last))) > 2 * usual and opposite
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -10,8 +9,7 @@ import numpy as np
 
 from payback.auditing.rows import Batch
 
-SAMPLE, MOST_DECIMALS = 1000, 6
-"""Values from which the digits of a log are read; with more decimals they are printed float32, not rounded ones."""
+SAMPLE, MOST_DECIMALS = 1000, 6  # values that are looked at; with more decimals they are printed float32, not rounded
 
 
 class Resolution(NamedTuple):
@@ -27,9 +25,6 @@ def resolution_of(values: np.ndarray) -> Resolution:
 
     float64 columns often hold less: float32 numbers, or text rounded to a few decimals. A rounded log cannot sum to
     zero more exactly than its digits allow.
-
-    >>> resolution_of(np.linspace(0, 1, 100).round(3))
-    Resolution(relative=5.96e-08, absolute=0.0005, decimals=3)
     """
     if values.dtype.kind == "f" and values.dtype.itemsize < 4:
         return Resolution(4.88e-4)
@@ -38,9 +33,11 @@ def resolution_of(values: np.ndarray) -> Resolution:
     decimals = _decimals(sample)
     if decimals is not None:
         return Resolution(5.96e-8, 0.5 * 10.0**-decimals, decimals)
-    if values.dtype.itemsize == 4 or _is_float32(sample):
-        return Resolution(5.96e-8)
-    return Resolution(1.11e-16)
+    with np.errstate(over="ignore", under="ignore"):
+        single = bool((sample.astype(np.float32) == sample).all())
+    # float32 numbers are also what is printed with nine digits and read again.
+    single = single or all(float(f"{x:.9g}") == x for x in sample[:100].tolist())
+    return Resolution(5.96e-8 if values.dtype.itemsize == 4 or single else 1.11e-16)
 
 
 def _decimals(sample: np.ndarray) -> int | None:
@@ -52,17 +49,8 @@ def _decimals(sample: np.ndarray) -> int | None:
     return whole.index(True) or None if True in whole else None
 
 
-def _is_float32(sample: np.ndarray) -> bool:
-    """Whether these are float32 numbers, as such or printed with nine digits and read again."""
-    with np.errstate(over="ignore", under="ignore"):
-        exact = bool((sample.astype(np.float32) == sample).all())
-    return exact or all(float(f"{x:.9g}") == x for x in sample[:100].tolist())
-
-
-EXACT = 3e-6
-"""The relative residual below which a γ fits."""
-LONGEST = 2000
-"""Longer episodes are left out if there are shorter ones: they say less about γ and cost more."""
+EXACT = 3e-6  # the relative residual below which a γ fits
+LONGEST = 2000  # longer episodes are left out if there are shorter ones: they say less about γ and cost more
 
 
 def estimate_gamma(head: Batch) -> float:
@@ -90,22 +78,12 @@ def best_gamma(episodes: list[np.ndarray]) -> tuple[float, float]:
         return float(np.median(np.abs(table @ weights) / np.maximum(sizes @ weights, 1e-300)))
 
     grid = np.unique(np.concatenate((np.linspace(0.3, 0.9, 121), 1 - np.geomspace(0.1, 1e-5, 161), [1.0])))
-    residuals = [residual(g) for g in grid]
-    best = int(np.argmin(residuals))
-    gamma = _minimise(residual, grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
+    for _ in range(12):  # each finer grid is five times as dense
+        best = int(np.argmin([residual(g) for g in grid]))
+        low, high = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, len(grid) - 1)])
+        grid = np.linspace(low, high, 11)
+    gamma = min((round(float(grid[5]), 6), float(grid[5])), key=residual)
     return gamma, residual(gamma)
-
-
-def _minimise(function: Callable[[float], float], low: float, high: float) -> float:
-    """Golden section, to rounding error; return the better of the result and its rounding to six digits."""
-    for _ in range(80):
-        part = (5**0.5 - 1) / 2 * (high - low)
-        if function(high - part) < function(low + part):
-            high = low + part
-        else:
-            low = high - part
-    best = (low + high) / 2
-    return min((round(best, 6), best), key=function)
 
 
 def discounted(x: np.ndarray, gamma: float) -> float:
@@ -140,25 +118,19 @@ def _cancel(paid: np.ndarray, ends: np.ndarray, gamma: float, tolerance: float) 
     return [abs(discounted(x, gamma)) <= tolerance * discounted(np.abs(x), gamma) for x in parts if x.any()]
 
 
-TAIL = 2048
-"""Rows kept of a long episode; delays up to half of it are found."""
-LAGS = 64
-"""Ages at which repayments are fitted together."""
-LATEST = 128
-"""Rows before the last from which F̄ is read, because it moves in the course of training."""
+TAIL = 2048  # rows kept of a long episode; delays up to half of it are found
+LAGS = 64  # ages at which repayments are fitted together
+LATEST = 128  # rows before the last from which F̄ is read, because it moves in the course of training
 FIT, NEAR, COARSE = 0.02, 1e-3, 0.1
 """How well a matching must fit, relative to the bonus; how close the settlement must then be, relative to the loans."""
 
 
 class Span(NamedTuple):
-    """Consecutive rows of one environment. The last one may settle a debt, so it is not fitted.
-
-    `bonus` is F − F̄ if the log has it, else F; `before` holds the bonuses before the first row, None if unknown.
-    """
+    """Consecutive rows of one environment. The last one may settle a debt, so it is not fitted."""
 
     paid: np.ndarray
-    bonus: np.ndarray
-    before: np.ndarray | None = None
+    bonus: np.ndarray  # F − F̄ if the log has it, else F
+    before: np.ndarray | None = None  # the bonuses before the first row, None if unknown
 
 
 class MatchingFit(NamedTuple):
@@ -199,10 +171,7 @@ def _left_over(parts: list[np.ndarray]) -> tuple[float, float]:
 
 
 def by_ages(spans: list[Span], gamma: float, centred: bool = False) -> MatchingFit | None:
-    """Return the least-squares fit of the shares of ages 1 … 64, None if the rows do not determine them.
-
-    `centred` says that F̄ is subtracted already; otherwise it is fitted as a constant.
-    """
+    """Return the least-squares fit of the shares of ages 1 … 64, and F̄ unless `centred`; None if rows are too few."""
     columns, target = list[np.ndarray](), list[np.ndarray]()
     for paid, bonus, before in spans:
         line = bonus if before is None else np.concatenate((before[len(before) - LAGS :], bonus))

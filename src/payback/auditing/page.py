@@ -30,13 +30,9 @@ th, td {{ text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px sol
 @media (max-width: 600px) {{ .narrow {{ display: block; }} .wide {{ display: none; }}
   th:nth-child(n+3):nth-child(-n+4), td:nth-child(n+3):nth-child(-n+4) {{ display: none; }} }}
 """
-WIDTH, NARROW, HEIGHT, LEFT, TOP, PANEL = 760, 380, 420, 64, 46, 150
-"""Measures in pixels; a narrow drawing is for phones."""
-LONGEST_NAME = 120
-"""Characters of a log's name that are shown."""
+WIDTH, NARROW, HEIGHT, LEFT, TOP, PANEL = 760, 380, 420, 64, 46, 150  # pixels; a narrow drawing is for phones
 
-Bars = tuple[np.ndarray, str, str, float]
-"""One value per step, its name in the key, its colour, and where in the step's width it stands."""
+Bars = tuple[np.ndarray, str, str, float]  # a value per step, its name, its colour, and where in the step it stands
 
 
 def refuse_to_overwrite(log: Path, page: Path) -> None:
@@ -47,11 +43,8 @@ def refuse_to_overwrite(log: Path, page: Path) -> None:
 
 
 def page(audit: Audit, log: Log) -> str:
-    """Return the audit as one HTML page that loads nothing.
-
-    It draws the worst episode of several steps, or if nothing leaks one of middle length.
-    """
-    name = html.escape(printable(Path(log.name).name, LONGEST_NAME))
+    """Return the audit as one HTML page that loads nothing; it draws the worst episode, or one of middle length."""
+    name = html.escape(printable(Path(log.name).name, 120))
     leaking = audit.broken or audit.invalid_rows_paid
     verdict = "shaped rewards cancel" if audit.ok else "shaped rewards leak" if leaking else "cannot be judged"
     causes = f"<h2>Causes</h2>{_list(audit.cause_lines())}" if audit.causes else ""

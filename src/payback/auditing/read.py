@@ -20,17 +20,12 @@ import numpy as np
 
 from payback.auditing.rows import FLAGS, Log, Table, refuse_shapes
 
-Names = dict[str, str]
-"""Our name of a column → the log's."""
-Choose = Callable[[list[str]], Names]
-"""Picks, from the names of all columns, those that are read."""
-Tables = Iterator[tuple[int, Table]]
-"""Yields the number of the first row and the columns by our names."""
+Names = dict[str, str]  # our name of a column → the log's
+Choose = Callable[[list[str]], Names]  # picks, from the names of all columns, those that are read
+Tables = Iterator[tuple[int, Table]]  # yields the number of the first row and the columns by our names
 
-ROWS = 1 << 20
-"""Rows per batch."""
-LONGEST_ID = 200
-"""Characters of an environment's id. NumPy gives every row of a column the room of its longest text."""
+ROWS = 1 << 20  # rows per batch
+LONGEST_ID = 200  # characters of an environment's id. NumPy gives every row of a column the room of its longest text
 
 
 @dataclass(frozen=True)
@@ -86,9 +81,8 @@ def _choose(path: Path, there: list[str], names: Names) -> Names:
         if needed not in chosen and not (needed == "done" and {"terminated", "truncated"} <= set(chosen)):
             shown = ", ".join(repr(name[:40]) for name in there[:30]) or "none"
             also = " (or both 'terminated' and 'truncated')" if needed == "done" else ""
-            raise ValueError(
-                f"{path} has no column {names[needed]!r}{also}; it has {shown}: name the right one with --{needed}"
-            )
+            missing = f"{path} has no column {names[needed]!r}{also}"
+            raise ValueError(f"{missing}; it has {shown}: name the right one with --{needed}")
     if "done" in chosen:
         chosen.pop("terminated", None)
     for theirs in chosen.values():
@@ -98,8 +92,7 @@ def _choose(path: Path, there: list[str], names: Names) -> Names:
 
 
 PART = re.compile(r"part-(\d{6,})\.parquet")
-WORKER = re.compile(r"worker-\d+")
-"""The folder of one of several workers."""
+WORKER = re.compile(r"worker-\d+")  # the folder of one of several workers
 
 
 def part_path(folder: Path, number: int) -> Path:
@@ -112,9 +105,7 @@ def parts_of(folder: Path) -> list[Path]:
     workers = sorted(path for path in folder.iterdir() if WORKER.fullmatch(path.name) and path.is_dir())
     parts = [part for one in (folder, *workers) for part in parts_in(one)]
     if not parts:
-        raise ValueError(
-            f"{folder} holds no part-000000.parquet: it is not the folder of a Recorder, or nothing is in it"
-        )
+        raise ValueError(f"{folder} holds no part-000000.parquet: it is not a Recorder's folder, or an empty one")
     return parts
 
 
@@ -136,8 +127,7 @@ def refuse_long_ids(path: Path, texts: list[str]) -> None:
         raise ValueError(f"{path}: {what}; name the right column with --environment")
 
 
-CSV_ROWS, CSV_CHARACTERS = 1 << 17, 1 << 26
-"""Rows and characters per batch of text, which takes more room."""
+CSV_ROWS, CSV_CHARACTERS = 1 << 17, 1 << 26  # rows and characters per batch of text, which takes more room
 LONGEST_LINE = 1 << 20
 TRUE, FALSE = {"true", "1", "1.0", "t", "yes"}, {"false", "0", "0.0", "f", "no"}
 
@@ -209,11 +199,7 @@ def _parsed(path: Path, row: int, ours: str, theirs: str, texts: list[str], ids_
 
 
 def ids_of(texts: list[str], as_texts: bool = False) -> np.ndarray:
-    """Return ids read from text: whole numbers if all are, numbers if all are, else (or `as_texts`) the texts.
-
-    >>> ids_of(["0", "1"]), ids_of(["a", "1"])
-    (array([0, 1]), array(['a', '1'], dtype='<U1'))
-    """
+    """Return ids read from text: whole numbers if all are, numbers if all are, else (or `as_texts`) the texts."""
     for kind in () if as_texts else (int, float):
         try:
             return np.array([kind(text) for text in texts])
@@ -228,8 +214,7 @@ def _flag(text: str) -> bool:
     raise ValueError(text)
 
 
-LONGEST_HEADER = 10_000
-"""Bytes of an array's header: what NumPy itself accepts."""
+LONGEST_HEADER = 10_000  # bytes; NumPy refuses longer ones, too, but only after it has read them
 
 
 class _Array(NamedTuple):
@@ -283,7 +268,11 @@ def _npz_batches(path: Path, arrays: dict[str, _Array]) -> Tables:
 def _open_array(path: Path, name: str, file: IO[bytes]) -> _Array:
     """Read an array's header; axes of length one at the end, as in (T, B, 1), are dropped."""
     try:
-        shape, by_columns, dtype = _read_header(file)
+        old = np.lib.format.read_magic(file) == (1, 0)
+        read_header = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
+        size = file.read(2 if old else 4)
+        header = file.read(min(int.from_bytes(size, "little"), LONGEST_HEADER))
+        shape, by_columns, dtype = read_header(io.BytesIO(size + header))
     except (ValueError, TypeError, MemoryError, RecursionError) as error:
         raise ValueError(f"{path}: {name!r} is not a NumPy array: {error}") from None
     if dtype.hasobject:
@@ -296,20 +285,6 @@ def _open_array(path: Path, name: str, file: IO[bytes]) -> _Array:
     while len(shape) > 2 and shape[-1] == 1:
         shape = shape[:-1]
     return _Array(file, shape, dtype)
-
-
-def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Return the shape, whether it is stored column by column, and the dtype.
-
-    The length is looked at first, because NumPy reads a header of any size before it refuses it.
-    """
-    old = np.lib.format.read_magic(file) == (1, 0)
-    parse = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
-    prefix = file.read(2 if old else 4)
-    length = int.from_bytes(prefix, "little")
-    if length > LONGEST_HEADER:
-        raise ValueError(f"its header has {length:,} bytes")
-    return parse(io.BytesIO(prefix + file.read(length)))
 
 
 def parquet_module() -> Any:
@@ -367,9 +342,4 @@ def _column(path: Path, row: int, batch: Any, theirs: str) -> np.ndarray:
     return values[column.indices.to_numpy(zero_copy_only=False)] if in_dictionary else values
 
 
-FORMATS: dict[str, Callable[[Path, Choose], Tables]] = {
-    ".parquet": read_parquet,
-    ".pq": read_parquet,
-    ".csv": read_csv,
-    ".npz": read_npz,
-}
+FORMATS = {".parquet": read_parquet, ".pq": read_parquet, ".csv": read_csv, ".npz": read_npz}

@@ -19,8 +19,7 @@ from payback.core.validate import read_count, read_gamma
 
 UNFINISHED = re.compile(r"\.part-\d{6,}\.parquet(?:\.(\d+))?\.unfinished")
 """A part that a process, here with its id, is writing, or was writing when it was killed; it is not read."""
-ROWS = 1 << 16
-"""Rows of a part: what is kept in memory, and lost if the process is killed."""
+ROWS = 1 << 16  # rows of a part: what is kept in memory, and lost if the process is killed
 
 
 class Recorder:
@@ -98,10 +97,8 @@ class Recorder:
             for name, column in step.items():
                 self._buffers[name][self._count] = column
         except (ValueError, TypeError) as error:
-            shape = self._buffers["shaped"].shape[1:]
-            raise ValueError(
-                f"Recorder.add: every call takes the same columns, each of shape {shape}: {error}"
-            ) from None
+            what = f"the same columns, each of shape {self._ids.shape}"
+            raise ValueError(f"Recorder.add: every call takes {what}: {error}") from None
         self._count += 1
         if self._count == len(self._buffers["shaped"]):
             self.flush()
@@ -137,9 +134,7 @@ class Recorder:
         whole = part_path(self.folder, self._part)
         unfinished = self.folder / f".{whole.name}.{os.getpid()}.unfinished"
         if whole.exists():
-            raise ValueError(
-                f"another Recorder has written {whole.name} in {self.folder} meanwhile; give each a folder of its own"
-            )
+            raise ValueError(f"another Recorder has written {whole.name} in {self.folder}; give each its own folder")
         with open(unfinished, "wb") as file:
             self._parquet.write_table(import_module("pyarrow").table(columns), file)
             file.flush()
@@ -148,10 +143,7 @@ class Recorder:
         self._part += 1
 
     def restart(self, where: Any = None) -> None:
-        """Say that all environments, or those of the (B,) mask `where`, were reset in mid-episode.
-
-        What was open in them stays unfinished, and is not judged: they go on under new ids.
-        """
+        """Go on under new ids where environments, all or a (B,) mask, were reset: open episodes are not judged."""
         if self._buffers:
             mask: np.ndarray = np.ones(len(self._ids), dtype=bool) if where is None else np.asarray(where, dtype=bool)
             self._ids = np.where(mask, self._next_env + np.cumsum(mask) - 1, self._ids)
@@ -159,9 +151,8 @@ class Recorder:
 
     def close(self) -> None:
         """Write what is left; the recorder takes no more steps."""
-        if not self._closed:
-            self.flush()
-            self._buffers, self._closed = {}, True
+        self.flush()
+        self._buffers, self._closed = {}, True
 
     def __enter__(self) -> Recorder:
         return self
@@ -176,25 +167,21 @@ class Recorder:
         shape = np.shape(step["shaped"])
         if len(shape) != 1 or shape[0] == 0:
             raise ValueError(f"Recorder.add: shaped has shape {shape}; give (B,), one number for each environment")
+        rows, buffers = (max(1, self._rows // shape[0]), *shape), dict[str, np.ndarray]()
         for name, column in step.items():
             if np.shape(column) != shape:
                 raise ValueError(f"Recorder.add: {name} has shape {np.shape(column)}, shaped has {shape}")
+            single = str(getattr(column, "dtype", "")).endswith("float32")  # of any library
+            buffers[name] = np.empty(rows, np.bool_ if name in FLAGS else np.float32 if single else np.float64)
         self._ids = np.arange(self._next_env, self._next_env + shape[0])
         self._next_env += shape[0]
-        dtypes = {name: np.bool_ if name in FLAGS else _float_dtype(column) for name, column in step.items()}
-        rows = (max(1, self._rows // shape[0]), *shape)
-        self._buffers = {name: np.empty(rows, dtype) for name, dtype in {**dtypes, "env": np.int64}.items()}
+        self._buffers = buffers | {"env": np.empty(rows, np.int64)}
 
 
 def step_without_debt(match: Match, state: Any, reward: Any, valid: Any) -> tuple[Any, Any]:
     """Take a step with all debts dropped: it pays the whole loan, F − F̄ or a scaled bonus, and repays nothing."""
     none = reward != reward
     return match.update(match.drop(state, ~none), reward, none, valid)
-
-
-def _float_dtype(column: Any) -> np.dtype:
-    """Return float32 for float32 arrays of any library, else float64."""
-    return np.dtype(np.float32 if str(getattr(column, "dtype", "")).endswith("float32") else np.float64)
 
 
 def _continued(folder: Path, parquet: Any) -> tuple[int, int, int]:
@@ -232,12 +219,9 @@ def _make_writable(folder: Path) -> None:
 
 def _runs(process: int) -> bool:
     """Whether a process of this machine is running; on Windows it is taken to be, because to ask would end it."""
-    if os.name == "nt":
-        return True
     try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
+        if os.name != "nt":
+            os.kill(process, 0)
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)
     return True

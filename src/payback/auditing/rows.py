@@ -14,39 +14,29 @@ Table = dict[str, np.ndarray]
 """Columns by our names: shaped, done or both terminated and truncated, and if the log has them environment, reward,
 lent, truncated, valid, step and gamma. All are one-dimensional and of one length."""
 FLAGS = ("done", "terminated", "truncated", "valid")
-HEAD = 100_000
-"""First rows, from which γ and the digits of a log are inferred."""
-SHOWN = 24
-"""Characters of an id that are printed."""
+HEAD = 100_000  # first rows, from which γ and the digits of a log are inferred
 
 
 class Log(NamedTuple):
-    """A log that can be read more than once: the one form in which arrays, files and folders are audited.
+    """A log that can be read more than once: the one form in which arrays, files and folders are audited."""
 
-    `name` is what errors call it; `read` yields the number of the first row and the columns, batch by batch.
-    """
-
-    name: str
-    read: Callable[[], Iterator[tuple[int, Table]]]
+    name: str  # for errors
+    read: Callable[[], Iterator[tuple[int, Table]]]  # yields the number of the first row and the columns of each batch
 
 
 class Batch(NamedTuple):
-    """Some valid rows of a log, grouped by environment.
-
-    `rewards` is F, `lent` is F − F̄. `invalid_rows_paid`, `row` (the first one) and `order` (where each row was, counted
-    from `row`; None if they are as they came) are numbers of the log's rows.
-    """
+    """Some valid rows of a log, grouped by environment."""
 
     ids: np.ndarray
     shaped: np.ndarray
     ends: np.ndarray
-    rewards: np.ndarray | None
-    lent: np.ndarray | None
+    rewards: np.ndarray | None  # F
+    lent: np.ndarray | None  # F − F̄
     truncated: np.ndarray | None
     gamma: float | None
-    invalid_rows_paid: np.ndarray
-    row: int
-    order: np.ndarray | None
+    invalid_rows_paid: np.ndarray  # the numbers of these rows in the log
+    row: int  # the number of the first row
+    order: np.ndarray | None  # where each row was, counted from `row`; None if they are as they came
 
     @property
     def bonus(self) -> np.ndarray | None:
@@ -63,10 +53,7 @@ class Batch(NamedTuple):
 
 
 def open_batches(log: Log) -> tuple[Batch, Iterator[Batch]]:
-    """Return the first rows as one batch, and all batches; the first rows are decoded once.
-
-    The first batch has the same rows however the log is cut, so that what is inferred from them does not depend on it.
-    """
+    """Return the first rows as one batch, which are the same however the log is cut, and all batches."""
     tables, first, count = log.read(), list[tuple[int, Table]](), 0
     while count < HEAD and (batch := next(tables, None)):
         first.append(batch)
@@ -103,7 +90,7 @@ def batches(name: str, tables: Iterable[tuple[int, Table]]) -> Iterator[Batch]:
         batch = Batch(ids, shaped, ends, rewards, lent, truncated, gamma, row + paid_invalid, row, order)
         for column in ("environment", "reward", "lent", "step"):
             _refuse_not_finite(name, batch, column, picked.get(column))
-        if "step" in picked:
+        if "step" in picked and len(ids):
             _refuse_unordered(name, batch, picked["step"], last_step)
         yield batch
 
@@ -139,12 +126,8 @@ def refuse_shapes(log: str, columns: dict[str, tuple[tuple[int, ...], np.dtype]]
         raise ValueError(f"{log}: shaped has shape {shape}; give (rows,) or (steps, environments)")
 
 
-def printable(key: Any, most: int = SHOWN) -> str:
-    """Return a text for a terminal: control characters as escapes, so that they do nothing; long texts are cut.
-
-    >>> printable("a\\x1b[31mb"), printable("[/]"), len(printable("x" * 1000))
-    ('a\\\\x1b[31mb', '[/]', 24)
-    """
+def printable(key: Any, most: int = 24) -> str:
+    """Return a text for a terminal: control characters as escapes, so that they do nothing; long texts are cut."""
     text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(key)[: most + 1])
     return text if len(text) <= most else text[: most - 1] + "…"
 
@@ -179,8 +162,6 @@ def _refuse_not_finite(log: str, batch: Batch, name: str, column: np.ndarray | N
 def _refuse_unordered(log: str, batch: Batch, step: np.ndarray, last: dict[Any, float]) -> None:
     """Refuse steps that do not rise within an episode; `last` holds the last step of each open episode."""
     ids, ends, runs = batch.ids, batch.ends, run_starts(batch.ids)
-    if not len(ids):
-        return
     before = np.append(-np.inf, step[:-1].astype(np.float64))
     before[1:][ends[:-1]] = -np.inf
     keys = [plain(x) for x in ids[runs]]

@@ -12,25 +12,19 @@ from payback.auditing.infer import TAIL, MatchingFit, Resolution, Span, settles
 from payback.auditing.rows import Batch, not_finite, run_starts
 from payback.core.arrays import plain
 
-CANCELS, LEAKS, UNJUDGED = 0, 1, 2
-"""Verdicts."""
+CANCELS, LEAKS, UNJUDGED = 0, 1, 2  # verdicts
 
 
 class EpisodeTable(NamedTuple):
     """Every finished episode of the log, one entry each."""
 
     environment: np.ndarray
-    first: np.ndarray
-    """Index of its first row among its environment's valid rows."""
+    first: np.ndarray  # index of its first row among its environment's valid rows
     length: np.ndarray
-    leak: np.ndarray
-    """Σ γ^t F'_t: 0 if the shaped rewards cancel."""
-    size: np.ndarray
-    """Σ γ^t |F'_t|."""
-    verdict: np.ndarray
-    """CANCELS, LEAKS or UNJUDGED."""
-    truncated: np.ndarray
-    """Whether it ended by truncation, as far as the log says."""
+    leak: np.ndarray  # Σ γ^t F'_t: 0 if the shaped rewards cancel
+    size: np.ndarray  # Σ γ^t |F'_t|
+    verdict: np.ndarray  # CANCELS, LEAKS or UNJUDGED
+    truncated: np.ndarray  # whether it ended by truncation, as far as the log says
 
     @property
     def relative(self) -> np.ndarray:
@@ -38,37 +32,25 @@ class EpisodeTable(NamedTuple):
         return np.abs(self.leak) / np.maximum(self.size, 1e-300)
 
 
-BLOCK = 16
-"""Rows between two looks at the debt of a long episode: an estimate of a rounding error needs no more."""
-ROUNDINGS = 3.0
-"""A leak within so many rounding errors of the single payments is taken for one."""
-TRIES = 20
-"""Long episodes after which the search for a matching stops, if none was found."""
-VISIBLE = 0.25
-"""A missing settlement is visible if it is this large relative to the payments of the steps before."""
-CHUNK = 1 << 14
-"""Rows summed at a time: few enough to stay in the cache in float64."""
-LEAST = 1e-100
-"""The smallest weight in a block: products with any float32, and any sane float64, keep all their digits."""
+BLOCK = 16  # rows between two looks at the debt of a long episode: an estimate of a rounding error needs no more
+ROUNDINGS = 3.0  # a leak within so many rounding errors of the single payments is taken for one
+TRIES = 20  # long episodes after which the search for a matching stops, if none was found
+VISIBLE = 0.25  # a missing settlement is visible if it is this large relative to the payments of the steps before
+CHUNK = 1 << 14  # rows summed at a time: few enough to stay in the cache in float64
+LEAST = 1e-100  # the smallest weight in a block: products with any float32, and any sane float64, keep all their digits
 
 
 class _Open(NamedTuple):
-    """How far the scan has come in one environment: the rows seen, and of its open episode, if it has one, the sums.
-
-    debts       Σ_t |Σ_{n≤t} γ^n F'_n|                              the debts that a matching has held
-    squares     Σ_t (γ^t F'_t)² + (Σ_{n≤t} γ^n F'_n)²               the payments, and the debts, rounded at every step
-    recent      Σ_t γ^(now−t) |F'_t|                                the payments, the latest counting most
-    tail        the last payments and bonuses, if the log has the bonus
-    """
+    """How far the scan has come in one environment: the rows seen, and of its open episode, if it has one, the sums."""
 
     rows: int = 0
     age: int = 0
     leak: float = 0.0
     size: float = 0.0
-    debts: float = 0.0
-    squares: float = 0.0
-    recent: float = 0.0
-    tail: Span | None = None
+    debts: float = 0.0  # Σ_t |Σ_{n≤t} γ^n F'_n|: the debts that a matching has held
+    squares: float = 0.0  # Σ_t (γ^t F'_t)² + (Σ_{n≤t} γ^n F'_n)²: the payments, and the debts, rounded at every step
+    recent: float = 0.0  # Σ_t γ^(now−t) |F'_t|: the payments, the latest counting most
+    tail: Span | None = None  # the last payments and bonuses, if the log has the bonus
 
 
 class Scan:
@@ -118,10 +100,8 @@ class Scan:
         segments = EpisodeTable(batch.ids[starts], starts.copy(), length, leak, size, verdict, truncated)
         bounds = np.append(np.searchsorted(starts, runs), len(starts)).tolist()
         closed = batch.ends[np.append(runs[1:], n) - 1].tolist()
-        keys, several = map(plain, batch.ids[runs]), starmap(range, pairwise(bounds))
-        finished = np.concatenate(
-            [self._feed_run(batch, segments, starts, *run) for run in zip(keys, several, closed, strict=True)]
-        )
+        by_run = zip(map(plain, batch.ids[runs]), starmap(range, pairwise(bounds)), closed, strict=True)
+        finished = np.concatenate([self._feed_run(batch, segments, starts, *run) for run in by_run])
         episodes = EpisodeTable(*(x[finished] for x in segments))
         if self.carry:
             self.carried += int(episodes.truncated.sum())
@@ -136,7 +116,9 @@ class Scan:
         was, last = self.open.get(key, _Open()), these[-1]
         segments.first[these.start : these.stop] += was.rows - int(starts[these.start])
         now = _Open()
-        for s in self._looked_at(was, these, closed, segments.length):
+        long = (these.start + np.flatnonzero(segments.length[these.start : these.stop] > self.long)).tolist()
+        # Long segments, and those that reach into other batches, need more than their sums.
+        for s in sorted({*long, *(these[:1] if was.age else ()), *(() if closed else these[-1:])}):
             start = int(starts[s])
             rows, before = slice(start, start + int(segments.length[s])), was if s == these[0] else _Open()
             whole = before.age == 0 and (s < last or closed)
@@ -151,11 +133,6 @@ class Scan:
         rows_seen = int(segments.first[last] + segments.length[last])
         self.open[key] = (_Open() if closed else now)._replace(rows=rows_seen)
         return np.arange(these.start, these.stop if closed else last)
-
-    def _looked_at(self, was: _Open, these: range, closed: bool, length: np.ndarray) -> list[int]:
-        """Return the segments that need more than their sums: long ones, and those that reach into other batches."""
-        long = (these.start + np.flatnonzero(length[these.start : these.stop] > self.long)).tolist()
-        return sorted({*long, *(these[:1] if was.age else ()), *(() if closed else these[-1:])})
 
     def _allowed(self, size: Any, length: Any) -> Any:
         """Return how large |leak| may be as seen from the start: the tolerance, and the decimals of a rounded log."""
@@ -210,7 +187,7 @@ class Scan:
         """Judge a finished episode from its start and, if that can hide an end, from its end."""
         if abs(e.leak) > self._allowed(e.size, e.age):
             return LEAKS
-        # As in `_looked_at`: a short episode is judged from its start, however the log is cut.
+        # As in `_feed_run`: a short episode is judged from its start, however the log is cut.
         if e.size == 0 or e.age <= self.long or self._shows_its_end(e.recent, e.size, e.age):
             return CANCELS
         to_the_end, visible = self._to_the_end(e.age), VISIBLE * e.recent / _weights(self.gamma, e.age)
@@ -256,14 +233,7 @@ def _long(gamma: float, tolerance: float) -> float:
     return max(0.0, np.log(hidden) / -np.log(gamma)) if hidden > 0 else 0.0
 
 
-class Sums(NamedTuple):
-    """Leak Σ γ^t F'_t and size Σ γ^t |F'_t| of each segment of a column."""
-
-    leak: np.ndarray
-    size: np.ndarray
-
-
-def segment_sums(values: np.ndarray, starts: np.ndarray, gamma: float) -> Sums:
+def segment_sums(values: np.ndarray, starts: np.ndarray, gamma: float) -> list[np.ndarray]:
     """Return Σ γ^k x and Σ γ^k |x| over each segment; `starts` are sorted, begin with 0, and cut the column.
 
     The column is weighted by γ^(i mod L) in blocks of L rows, one multiplication a row, and summed from mark to mark:
@@ -278,20 +248,20 @@ def segment_sums(values: np.ndarray, starts: np.ndarray, gamma: float) -> Sums:
     pieces = _piece_sums(values, marks, gamma, L)
     # Blocks that begin within a segment are few: these pieces are brought to their age and added one by one.
     later, weight = after + np.arange(len(after)), np.float64(gamma) ** (blocks - starts[after - 1])
-    sums = Sums(*(np.delete(x, later) for x in pieces))
+    sums = [np.delete(x, later) for x in pieces]
     for total, x in zip(sums, pieces, strict=True):
         np.add.at(total, after - 1, weight * x[later])
     return sums
 
 
-def _piece_sums(values: np.ndarray, marks: np.ndarray, gamma: float, L: int) -> Sums:
-    """Return the sums from each mark to the next; no piece reaches over the beginning of a block of L rows."""
+def _piece_sums(values: np.ndarray, marks: np.ndarray, gamma: float, L: int) -> np.ndarray:
+    """Return both sums from each mark to the next; no piece reaches over the beginning of a block of L rows."""
     n, ages = len(values), np.arange(L, dtype=np.float64)
     weights, undone = (np.tile(np.float64(gamma) ** x, max(1, CHUNK // L)) for x in (ages, -ages))
     chunk = len(weights)
     # Leak and size are summed at once, as a complex number: short pieces cost a call each, not two.
     buffer, summands = np.empty(chunk), np.empty(chunk, dtype=np.complex128)
-    result = Sums(np.empty(len(marks)), np.empty(len(marks)))
+    result = np.empty((2, len(marks)))
     bounds = np.searchsorted(marks, np.arange(0, n + chunk, chunk)).tolist()
     for k, first in enumerate(range(0, n, chunk)):
         part, pieces = values[first : first + chunk], slice(bounds[k], bounds[k + 1])
@@ -301,6 +271,6 @@ def _piece_sums(values: np.ndarray, marks: np.ndarray, gamma: float, L: int) -> 
         np.multiply(plain, weights[: len(part)], out=here.real)
         np.abs(here.real, out=here.imag)
         sums, back = np.add.reduceat(here, begins), undone[begins]
-        np.multiply(np.real(sums), back, out=result.leak[pieces])
-        np.multiply(np.imag(sums), back, out=result.size[pieces])
+        np.multiply(np.real(sums), back, out=result[0, pieces])
+        np.multiply(np.imag(sums), back, out=result[1, pieces])
     return result

@@ -41,7 +41,11 @@ def advantage_by_loops(
     for t in range(len(F)):
         mean = float(np.mean(seen)) if center and seen else 0.0
         for b in np.flatnonzero(counts[t]).tolist():
-            f[t, b] = _share(t, b, ended, carried, counts, delay, lam) * (F[t, b] - mean)
+            share, rows = 1.0, _rows_of_episode(t, b, ended, counts)
+            if delay is not None:
+                in_sight = ended[rows[-1], b] and not carried[rows[-1], b]
+                share -= lam ** (min(delay, len(rows) - 1) if in_sight else delay)
+            f[t, b] = share * (F[t, b] - mean)
         seen += F[t, counts[t]].tolist()
     term, factor = f, gamma * lam
     if values is not None:
@@ -54,21 +58,6 @@ def advantage_by_loops(
 
 def _rows_of_episode(t: int, b: int, ended: np.ndarray, counts: np.ndarray) -> list[int]:
     """Return the valid rows from t to the episode's last, or the rollout's."""
-    rows: list[int] = []
-    for n in range(t, len(ended)):
-        if counts[n, b]:
-            rows.append(n)
-            if ended[n, b]:
-                break
-    return rows
-
-
-def _share(
-    t: int, b: int, ended: np.ndarray, carried: np.ndarray, counts: np.ndarray, delay: int | None, lam: float
-) -> float:
-    """1 − λ_I^K."""
-    if delay is None:
-        return 1.0
-    rows = _rows_of_episode(t, b, ended, counts)
-    in_sight = ended[rows[-1], b] and not carried[rows[-1], b]
-    return 1.0 - lam ** (min(delay, len(rows) - 1) if in_sight else delay)
+    ends = np.flatnonzero(ended[t:, b] & counts[t:, b])
+    last = t + int(ends[0]) if len(ends) else len(ended) - 1
+    return [n for n in range(t, last + 1) if counts[n, b]]

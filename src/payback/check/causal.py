@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from payback.check.subject import as_numpy
-from payback.core.arrays import is_dict, is_list, is_tuple, namespace
+from payback.core.arrays import is_a, namespace, to_numpy
 from payback.core.errors import InvarianceError
 
-Rollout = Any
-"""An array whose first axis is time, or a dict, tuple or list of such arrays."""
+Rollout = Any  # an array whose first axis is time, or a dict, tuple or list of such arrays
 
 
 def check_causal(
@@ -44,16 +43,12 @@ def check_causal(
     leaves = _leaves(rollout)
     lengths = {len(leaf) for leaf in leaves}
     if len(lengths) != 1 or min(lengths) < 2:
-        raise ValueError(
-            f"the rollout's arrays must share one first axis, time, of at least 2 steps; got lengths {sorted(lengths)}"
-        )
+        raise ValueError(f"a rollout's arrays share one first axis, time, of at least 2 steps; got {sorted(lengths)}")
     T = lengths.pop()
     before = _rewards(fn, rollout, T)
     if not np.array_equal(before, _rewards(fn, rollout, T), equal_nan=True):
-        raise ValueError(
-            "fn returns other rewards when it is called again with the same rollout; "
-            "fix its seed, and reset its networks and running means at each call"
-        )
+        what = "fn returns other rewards when it is called again with the same rollout"
+        raise ValueError(f"{what}; fix its seed, and reset its networks and running means at each call")
     for cut in sorted(_places(leaves, T) if cuts is None else set(cuts), key=lambda cut: cut != T // 2):
         if not 1 <= cut < T:
             raise ValueError(f"a cut lies between 1 and {T - 1} for a rollout of {T} steps, got {cut}")
@@ -65,7 +60,7 @@ def check_causal(
 def _places(leaves: list[Any], T: int) -> set[int]:
     """Return the default cuts: the half, other places, and the rows around the first flags that are set."""
     places = {T // 2, T // 4, 3 * T // 4, T - 1, 1}
-    for values in filter(_is_flags, map(_to_numpy, leaves)):
+    for values in filter(_is_flags, map(to_numpy, leaves)):
         for t in np.flatnonzero(values.reshape(T, -1).any(axis=1))[:3].tolist():
             places |= {t, t + 1}
     return {t for t in places if 1 <= t < T}
@@ -78,19 +73,15 @@ def _compare(before: np.ndarray, after: np.ndarray, cut: int, change: str, toler
     if not np.nanmax(moved, initial=0) > tolerance * (scale if np.isfinite(scale) and scale else 1):
         return
     most: tuple[int, ...] = tuple(int(i) for i in np.unravel_index(int(np.nanargmax(moved)), moved.shape))
-    step, *rest = most
+    paid, owed, (step, *rest) = float(after[most]), float(before[most]), most
     place = f"step {step}" + (f", environment {', '.join(map(str, rest))}" if rest else "")
     count = int((moved > tolerance * scale).reshape(cut, -1).any(axis=1).sum())
-    raise InvarianceError(
-        f"causality: the reward of {place} depends on what comes after step {cut - 1}: it was {before[most]:.6g} and "
-        f"becomes {after[most]:.6g} when only steps from {cut} on are changed ({change}); {count} of the first {cut} "
-        "steps change, this one most; standardise with statistics of earlier rollouts only",
-        violated="causality",
-        rewards=before,
-        step=step,
-        paid=float(after[most]),
-        owed=float(before[most]),
+    text = (
+        f"causality: the reward of {place} depends on what comes after step {cut - 1}: it was {owed:.6g} and "
+        f"becomes {paid:.6g} when only steps from {cut} on are changed ({change}); {count} of the first {cut} "
+        "steps change, this one most; standardise with statistics of earlier rollouts only"
     )
+    raise InvarianceError(text, violated="causality", rewards=before, step=step, paid=paid, owed=owed)
 
 
 def _rewards(fn: Callable[[Any], Any], rollout: Rollout, T: int) -> np.ndarray:
@@ -101,8 +92,8 @@ def _rewards(fn: Callable[[Any], Any], rollout: Rollout, T: int) -> np.ndarray:
 
 
 def _leaves(rollout: Rollout) -> list[Any]:
-    if is_dict(rollout) or is_tuple(rollout) or is_list(rollout):
-        return [leaf for item in (rollout.values() if is_dict(rollout) else rollout) for leaf in _leaves(item)]
+    if is_a(rollout, dict, tuple, list):
+        return [leaf for item in (rollout.values() if is_a(rollout, dict) else rollout) for leaf in _leaves(item)]
     if not hasattr(rollout, "shape"):
         raise TypeError(f"a rollout holds arrays with time first, got {type(rollout).__name__}")
     return [rollout]
@@ -110,12 +101,12 @@ def _leaves(rollout: Rollout) -> list[Any]:
 
 def _changed(rollout: Rollout, cut: int, change: Change) -> Rollout:
     """Return a copy whose rows from `cut` on are changed, in the same containers and array library."""
-    if is_dict(rollout):
+    if is_a(rollout, dict):
         return {key: _changed(item, cut, change) for key, item in rollout.items()}
-    if is_tuple(rollout) or is_list(rollout):
+    if is_a(rollout, tuple, list):
         items = [_changed(item, cut, change) for item in rollout]
         return type(rollout)(*items) if hasattr(rollout, "_fields") else type(rollout)(items)
-    values = _to_numpy(rollout)
+    values = np.array(to_numpy(rollout))
     values[cut:] = change(values[cut:].copy(), values)
     if isinstance(rollout, np.ndarray):
         return values
@@ -123,16 +114,11 @@ def _changed(rollout: Rollout, cut: int, change: Change) -> Rollout:
     return namespace(rollout).asarray(values, dtype=rollout.dtype, device=device)
 
 
-def _to_numpy(leaf: Any) -> np.ndarray:
-    return np.array(leaf.detach().cpu().numpy() if hasattr(leaf, "detach") else leaf)
-
-
 def _is_flags(values: np.ndarray) -> bool:
     return values.dtype == np.bool_ or bool(np.isin(values, (0, 1)).all())
 
 
-Change = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""(later rows, all rows) → other later rows."""
+Change = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (later rows, all rows) → other later rows
 
 
 def _replaced(later: np.ndarray, whole: np.ndarray) -> np.ndarray:
@@ -156,4 +142,3 @@ CHANGES: dict[str, Change] = {
         np.concatenate((_replaced(later[:1], whole), later[1:])) if _is_flags(whole) else later
     ),
 }
-"""The changes of the later rows."""

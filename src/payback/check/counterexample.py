@@ -15,15 +15,11 @@ from payback.check.subject import Subject, Tested, step_through
 from payback.core.errors import InvarianceError
 
 TRIES = 500
-ROWS = 15_000
-"""Shrinking stops after `TRIES` smaller streams, or once these have had `ROWS` rows together."""
-LENGTHS = (6, 4, 9, 5, 7, 12, 3, 8, 6, 10)
-"""The episodes from which the likely cause is guessed."""
-LEAKS = ("zero sum", "policy invariance")
-"""The violations that an audit can explain."""
+ROWS = 15_000  # shrinking stops after `TRIES` smaller streams, or once these have had `ROWS` rows together
+LENGTHS = (6, 4, 9, 5, 7, 12, 3, 8, 6, 10)  # the episodes from which the likely cause is guessed
+LEAKS = ("zero sum", "policy invariance")  # the violations that an audit can explain
 
-StreamCheck = Callable[[Stream], Any]
-"""Raises if the shaping violates a property on the stream."""
+StreamCheck = Callable[[Stream], Any]  # raises if the shaping violates a property on the stream
 
 
 @dataclass(frozen=True)
@@ -69,17 +65,15 @@ class Trial:
             return InvarianceError("\n".join(lines), violated="error", rewards=small.rewards)
         paid = "" if found.paid is None else f", paid {found.paid:.9g}"
         due = "" if found.owed is None else f", owed {found.owed:.9g}"
-        dtype, guess = "float64", ""
-        if isinstance(self.tested, Subject):
-            dtype = self.tested.dtype
-            guess = guess_cause(self.tested) if found.violated in LEAKS else ""
+        dtype = self.tested.dtype if isinstance(self.tested, Subject) else "float64"
         lines = [
             f"{found.violated}: {found}",
             f"  step {found.step}, environment {found.environment}{paid}{due}   (γ = {self.tested.gamma:g}, {dtype})",
             *_table(found.stream),
             f"  found on: {origin.name}",
-            *([f"  it looks like: {guess}"] if guess else []),
         ]
+        if isinstance(self.tested, Subject) and found.violated in LEAKS and (guess := guess_cause(self.tested)):
+            lines.append(f"  it looks like: {guess}")
         text, rewards, violated = "\n".join(lines), found.stream.rewards, found.violated
         where = {"paid": found.paid, "owed": found.owed}
         return InvarianceError(text, violated=violated, rewards=rewards, step=found.step, **where)
@@ -115,10 +109,8 @@ def shrink(stream: Stream, fails: Callable[[Stream], bool], found: Exception | N
                 stream = smaller
                 break
     tries, rows, simpler = TRIES, ROWS, _smaller(stream)
-    while (smaller := next(simpler, None)) is not None:
+    while tries > 0 and rows > 0 and (smaller := next(simpler, None)) is not None:
         tries, rows = tries - 1, rows - len(smaller.rewards)
-        if tries < 0 or rows < 0:
-            break
         if fails(smaller):
             stream, simpler = smaller, _smaller(smaller)
     return stream
@@ -170,15 +162,12 @@ def _length(rewards: np.ndarray) -> int:
 
 
 def guess_cause(subject: Subject) -> str:
-    """Return the cause that an audit of a few plain episodes names, "" if these do not leak.
-
-    Small rewards show most faults; large ones show clipping.
-    """
+    """Return the cause that an audit of a few plain episodes names, "" if these do not leak."""
     rng = np.random.default_rng(3)
     rewards = (1 + rng.random((sum(LENGTHS), 1))).astype(np.float32).astype(np.float64)
     dones = np.isin(np.arange(len(rewards)), np.cumsum(LENGTHS) - 1)[:, None]
     guess = ""
-    for size in (1.0, 1e6):
+    for size in (1.0, 1e6):  # large rewards show clipping
         stream = Stream("plain episodes", size * rewards, dones)
         try:
             shaped = step_through(subject, stream).shaped

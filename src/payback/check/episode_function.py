@@ -18,10 +18,8 @@ from payback.check.subject import FLOAT16, FLOAT32, FLOAT64, Precision, Tested, 
 
 Shape = Callable[[Any], Any]
 
-FULL = 200
-"""Episodes up to this many steps are continued in other ways from many places; longer ones from two, or none."""
-LAST = 1.0
-"""A function may subtract the last reward from a sum that holds it, as in (drawer): that rounding is allowed."""
+FULL = 200  # episodes up to this many steps are continued in other ways from many places; longer ones from two, or none
+LAST = 1.0  # a function may subtract the last reward from a sum that holds it, as in (drawer): that rounding is allowed
 
 
 @dataclass(frozen=True)
@@ -119,7 +117,7 @@ def _check_sum(function: EpisodeFunction, stream: Stream) -> None:
 
 
 def _check_continuations(function: EpisodeFunction, stream: Stream, t: int) -> None:
-    """Continue an episode in other ways after t steps, and check causality and policy invariance."""
+    """Continue an episode in other ways after t steps: F'_0 … F'_{t−1} must not change, nor the rest's worth."""
     rewards = stream.rewards[:, 0]
     ways = [one_episode(way) for way in (rewards[t:], *_continuations(rewards, t)) if len(way)]
     whole = [one_episode(np.concatenate((rewards[:t], way.rewards[:, 0])), stream.name) for way in ways]
@@ -130,7 +128,14 @@ def _check_continuations(function: EpisodeFunction, stream: Stream, t: int) -> N
     first, size = worth(function.gamma, ways[0], found[0][t:], LAST)
     for way, paid in zip(ways[1:], found[1:], strict=True):
         after = [written(x.rewards[:, 0]) for x in (ways[0], way)]
-        _check_causality(function, stream, (found[0][:t, 0], paid[:t, 0]), way.size, after)
+        one, other = found[0][:t, 0], paid[:t, 0]
+        scale = max(np.abs(x).max(initial=0) for x in (one, other, rewards, np.array(way.size)))
+        for k in np.flatnonzero(~(np.abs(one - other) <= function.epsilon * scale))[:1]:
+            what = (
+                f"step {k} is paid {one[k]:.6g} if the episode goes on as {after[0]} after {t} steps, "
+                f"{other[k]:.6g} if as {after[1]}: it depends on later rewards or on when the episode ends"
+            )
+            raise Finding("causality", what, stream, k, 0, other[k], one[k])
         tail, other_size = worth(function.gamma, way, paid[t:], LAST)
         if not abs(tail[0] - first[0]) <= function.epsilon * (size[0] + other_size[0] + 10 * stream.size) + TINY:
             what = (
@@ -138,20 +143,6 @@ def _check_continuations(function: EpisodeFunction, stream: Stream, t: int) -> N
                 f"{tail[0]:.6g} if as {after[1]}"
             )
             raise Finding("policy invariance", what, stream, min(t, len(rewards) - 1), 0, tail[0], first[0])
-
-
-def _check_causality(
-    function: EpisodeFunction, stream: Stream, paid: tuple[np.ndarray, np.ndarray], size: float, after: list[str]
-) -> None:
-    """Check that F'_0 … F'_{t−1} are the same whatever comes after, and however long it takes."""
-    one, other = paid
-    scale = max(np.abs(x).max(initial=0) for x in (one, other, stream.rewards, np.array(size)))
-    for k in np.flatnonzero(~(np.abs(one - other) <= function.epsilon * scale))[:1]:
-        what = (
-            f"step {k} is paid {one[k]:.6g} if the episode goes on as {after[0]} after {len(one)} steps, "
-            f"{other[k]:.6g} if as {after[1]}: it depends on later rewards or on when the episode ends"
-        )
-        raise Finding("causality", what, stream, k, 0, other[k], one[k])
 
 
 def _continuations(rewards: np.ndarray, t: int) -> list[np.ndarray]:

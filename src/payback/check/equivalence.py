@@ -1,7 +1,4 @@
-"""The same rewards in another form: blocks instead of steps, invalid rows, other layouts, flags of other dtypes.
-
-The shaped rewards are the same for all of them, or the form is refused with an error.
-"""
+"""The same rewards in blocks, with invalid rows, in other layouts and dtypes: shaped alike, or refused."""
 
 from __future__ import annotations
 
@@ -11,18 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from payback.check.properties import check_example, check_zero_sum
+from payback.check.properties import check_zero_sum
 from payback.check.stream import Finding, Stream, continuations, refuse_where
 from payback.check.subject import Continuation, Run, Subject, as_numpy, roll_through, step_through
 from payback.core.arrays import Array
 from payback.core.rollout import shape_rollout
 
-USUAL = np.cumsum((1, 2, 3, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 256, 512, 1000, 1024)).tolist()
-"""Where blocks of common lengths begin, one after the other."""
-SHORT = 60
-"""Streams of up to so many steps are checked at every step; longer ones at some of the steps."""
-MOST = 25
-"""The most borders in one way to cut a stream."""
+USUAL = np.cumsum((1, 2, 3, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 256, 512, 1000, 1024)).tolist()  # block borders
+SHORT = 60  # streams of up to so many steps are checked at every step; longer ones at some of the steps
+MOST = 25  # the most borders in one way to cut a stream
 
 
 def differences(epsilon: float, stream: Stream, one: np.ndarray, other: np.ndarray, first: int = 0) -> np.ndarray:
@@ -102,11 +96,11 @@ def check_invalid_rows(run: Run) -> None:
 
 
 def check_forms(subject: Subject, stream: Stream) -> list[str]:
-    """Pass the same numbers in the forms that callers use; return what is refused with an error.
-
-    Strided and read-only arrays, in steps and in blocks; flags of other dtypes; NaN in invalid rows.
-    """
-    check_example(subject, stream)
+    """Pass other layouts, flags of other dtypes and NaN in invalid rows; return what is refused with an error."""
+    example, same = (subject.example_of(stream.rewards.shape[1]) for _ in range(2))
+    subject.transform.init(example)
+    if not np.array_equal(as_numpy(example), as_numpy(same)):
+        raise Finding("purity", "init overwrites the example that it was given: it is the caller's array", stream, 0)
     paid = step_through(subject, stream).shaped
     for name, change in (LAYOUTS | NUMPY_LAYOUTS if subject.xp is np else LAYOUTS).items():
         columns: list[Any] = [None if x is None else change(x) for x in subject.columns(stream)]
@@ -115,59 +109,37 @@ def check_forms(subject: Subject, stream: Stream) -> list[str]:
             differ = differences(subject.epsilon, stream, found, paid)
             what = f"{how} returns something else for {name} with the same numbers"
             refuse_where(differ, "input", what, stream, found, paid)
-    refused = [f"{dtype} flags" for dtype in ("uint8", "int64", "float32") if _refuses_flags(subject, stream, dtype)]
-    nan = stream.valid is not None and _refuses_nan(subject, stream)
-    return [*refused, "NaN in invalid rows"] if nan else refused
+    forms = dict[str, list[Any]]()
+    for dtype in ("uint8", "int64", "float32"):
+        rewards, *flags = subject.columns(stream)
+        forms[f"{dtype} flags"] = [rewards, *(None if x is None else _cast(subject, x, dtype) for x in flags)]
+    if stream.valid is not None:
+        with_nan = replace(stream, rewards=np.where(stream.live, stream.rewards, np.nan))
+        forms["NaN in invalid rows"] = subject.columns(with_nan)
+    return [form for form, columns in forms.items() if _refuses(subject, stream, form, columns, paid)]
 
 
-def _refuses_flags(subject: Subject, stream: Stream, dtype: str) -> bool:
-    """Check flags of another dtype; return whether they are refused with an error.
+def _cast(subject: Subject, x: Array, dtype: str) -> Array:
+    return x.to(getattr(subject.xp, dtype)) if hasattr(x, "detach") else x.astype(dtype)
 
-    Shaped rewards may differ from those for booleans: a mean that reads `reward[valid]` becomes another one. Zero sum
-    must hold for any causal mean, and the same rows must be paid.
-    """
 
-    def cast(x: Array) -> Array:
-        return x.to(getattr(subject.xp, dtype)) if hasattr(x, "detach") else x.astype(dtype)
-
-    rewards, *flags = subject.columns(stream)
-    plain = _step(subject, stream, [rewards, *flags])
+def _refuses(subject: Subject, stream: Stream, form: str, columns: list[Any], plain: np.ndarray) -> bool:
+    """Pass a form that may be refused with an error; return whether it is. Else the same rows must be paid."""
     try:
-        paid = _step(subject, stream, [rewards, *(None if x is None else cast(x) for x in flags)])
+        paid = _step(subject, stream, columns)
     except Exception:  # raising is right: nothing is paid
         return True
-    how = f"with flags of dtype {dtype} (cast them, or refuse them)"
-    _check_still_zero_sum(subject, stream, paid, how)
-    what = f"a row is paid that is not paid with booleans, or the reverse, {how}"
-    refuse_where((paid != 0) != (plain != 0), "input", what, stream, paid, plain)
-    return False
-
-
-def _refuses_nan(subject: Subject, stream: Stream) -> bool:
-    """Check that NaN in invalid rows changes nothing; return whether it is refused."""
-    try:
-        paid = step_through(subject, replace(stream, rewards=np.where(stream.live, stream.rewards, np.nan))).shaped
-    except Exception:
-        return True
-    _check_still_zero_sum(subject, stream, paid, "with NaN in the invalid rows, which do not count")
-    return False
-
-
-def _check_still_zero_sum(subject: Subject, stream: Stream, paid: np.ndarray, how: str) -> None:
-    bad = ~stream.live & (paid != 0) | ~np.isfinite(paid)
+    how = f"with {form} (convert, ignore or refuse them)"
     what = f"an invalid row is paid, or a shaped reward is not finite, {how}"
-    refuse_where(bad, "input", what, stream, paid, np.zeros_like(paid))
-    try:
+    refuse_where(~stream.live & (paid != 0) | ~np.isfinite(paid), "input", what, stream, paid, np.zeros_like(paid))
+    try:  # not their amounts: a mean that reads `reward[valid]` becomes another one, and any causal mean is right
         check_zero_sum(subject, stream, paid)
     except Finding as found:
         where = (found.step, found.environment, found.paid, found.owed)
         raise Finding("input", f"{found}, {how}", stream, *where) from None
-
-
-def _read_only(x: np.ndarray) -> np.ndarray:
-    x = x.copy()
-    x.flags.writeable = False
-    return x
+    what = f"a row is paid that is not paid in the plain form, or the reverse, {how}"
+    refuse_where((paid != 0) != (plain != 0), "input", what, stream, paid, plain)
+    return False
 
 
 LAYOUTS: dict[str, Callable[[Array], Array]] = {
@@ -175,9 +147,8 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
 }
 NUMPY_LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "arrays with negative strides": lambda x: np.ascontiguousarray(x[::-1, ::-1])[::-1, ::-1],
-    "read-only arrays": _read_only,
+    "read-only arrays": lambda x: np.broadcast_to(x, x.shape),
 }
-"""Layouts that the other libraries do not have."""
 
 
 def _step(subject: Subject, stream: Stream, columns: list[Any]) -> np.ndarray:

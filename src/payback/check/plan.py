@@ -16,15 +16,12 @@ Place = Literal["after every end", "at the start", "anywhere", "rarely"]
 
 @dataclass(frozen=True)
 class Plan:
-    """How many random and `long` streams are run, and the numbers of environments that are run for a few steps.
-
-    `longest_episode` is for a function of one episode's rewards, whose cost may be quadratic.
-    """
+    """How many random and `long` streams are run, and the numbers of environments that are run for a few steps."""
 
     random: int
     batch_sizes: tuple[int, ...]
     long: int
-    longest_episode: int
+    longest_episode: int  # for a function of one episode's rewards, whose cost may be quadratic
     seed: int = 0
 
 
@@ -34,8 +31,7 @@ PLANS: dict[Effort, Plan] = {
     "normal": Plan(random=30, batch_sizes=(*range(4, 131), *LARGE), long=9, longest_episode=1_000),
     "thorough": Plan(random=600, batch_sizes=(*range(4, 1025), 4096), long=9, longest_episode=10_000),
 }
-COMPILED = Plan(random=4, batch_sizes=(), long=1, longest_episode=0)
-"""The upper limit for JAX, which compiles every new shape."""
+COMPILED = Plan(random=4, batch_sizes=(), long=1, longest_episode=0)  # the most for JAX, which compiles each shape
 
 
 def plan_for(effort: Effort, seed: int = 0) -> Plan:
@@ -74,10 +70,7 @@ def rewards_of(rng: np.random.Generator, kind: str, T: int, B: int) -> np.ndarra
 
 
 def episodes(name: str, rng: np.random.Generator, lengths: list[list[int]], kind: str, *more: str) -> Stream:
-    """Build one environment per list of episode lengths; shorter ones go on without an end.
-
-    The kinds of rewards are taken in turn, environment after environment.
-    """
+    """Build one environment per list of episode lengths, with one kind of rewards after the other."""
     T, B = max(sum(column) for column in lengths), len(lengths)
     dones = np.zeros((T, B), dtype=bool)
     for b, column in enumerate(lengths):
@@ -106,11 +99,10 @@ def with_invalid_rows(stream: Stream, rng: np.random.Generator, place: Place = "
     rewards, dones = rng.normal(5, 3, (span, B)), rng.random((span, B)) < 0.3
     valid = np.zeros((span, B), dtype=bool)
     settle = None if stream.settle is None else rng.random((span, B)) < 0.5
-    for b in range(B):
-        at = np.arange(T) + np.cumsum(rows[:T, b])
-        rewards[at, b], dones[at, b], valid[at, b] = stream.rewards[:, b], stream.dones[:, b], True
-        if settle is not None and stream.settle is not None:
-            settle[at, b] = stream.settle[:, b]
+    at = np.arange(T)[:, None] + np.cumsum(rows[:T], axis=0), np.arange(B)
+    rewards[at], dones[at], valid[at] = stream.rewards, stream.dones, True
+    if settle is not None:
+        settle[at] = stream.events
     rewards = rewards.astype(np.float32).astype(np.float64)
     return replace(stream, rewards=rewards, dones=dones, valid=valid, settle=settle)
 
@@ -200,10 +192,7 @@ def batch_streams(seed: int, sizes: Iterable[int]) -> Iterator[Stream]:
 
 
 def long_streams(seed: int) -> Iterator[Stream]:
-    """Yield streams on which something drifts, a counter overflows or a buffer fills up; the longest last.
-
-    An end is also tried at every step of all but the longest, so that episodes of every length up to 3,000 are settled.
-    """
+    """Yield streams on which something drifts, a counter overflows or a buffer fills up; the longest last."""
     rng = np.random.default_rng([seed, 2])
     yield episodes("a long episode, then a short one", rng, [[600, 3, 300]], "normal")
     every = [[n for n in range(1, 131) if n % 8 == b] for b in range(8)]

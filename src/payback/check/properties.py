@@ -18,12 +18,9 @@ from payback.check.stream import Finding, Stream, continuations, episodes_of, re
 from payback.check.subject import Continuation, Run, Subject, Tested, as_numpy, overwrite
 from payback.core.transform import Match, State, drop, owed
 
-TINY = 1e-300
-"""Added to every scale, so that 0 is within rounding of 0."""
-MAX_DRIFT = 1e-2
-"""The largest distance of float32 from float64, relative to the largest reward or payment so far."""
-LONG_ENOUGH = 40_000
-"""Steps after which a reward that falls due by itself must have been repaid."""
+TINY = 1e-300  # added to every scale, so that 0 is within rounding of 0
+MAX_DRIFT = 1e-2  # the largest distance of float32 from float64, relative to the largest reward or payment so far
+LONG_ENOUGH = 40_000  # steps after which a reward that falls due by itself must have been repaid
 
 
 def check_finite(tested: Tested, stream: Stream, shaped: np.ndarray) -> None:
@@ -35,10 +32,7 @@ def check_finite(tested: Tested, stream: Stream, shaped: np.ndarray) -> None:
 
 
 def check_zero_sum(tested: Tested, stream: Stream, shaped: np.ndarray, last: float = 0.0) -> None:
-    """Check Σ_t γ^t F'_t = 0 in every finished episode of every environment.
-
-    `last` is the share of the last reward that rounding may be measured against, too.
-    """
+    """Check Σ_t γ^t F'_t = 0 in every finished episode; rounding may be measured against a share `last` of its end."""
     index = episodes_of(stream)
     if not index.finished.any():
         return
@@ -84,10 +78,7 @@ def check_each_step(run: Run) -> None:
 
 
 def worth(gamma: float, way: Stream, shaped: np.ndarray, last: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Return Σ_n γ^n F'_n over the rest of each environment's episode, and the size that rounding is measured against.
-
-    The rest ends with the first `done` of the way; `last` is as in `check_zero_sum`.
-    """
+    """Return Σ_n γ^n F'_n up to each environment's first `done`, and the size that rounding is measured against."""
     is_open = np.cumsum(way.dones, axis=0) - way.dones == 0
     weight = is_open * np.float64(gamma) ** np.arange(len(shaped))[:, None]
     lent = np.abs(way.rewards) * np.where(way.dones, last, 1.0)
@@ -159,10 +150,7 @@ def _check_drop(run: Run, t: int, state: State, way: Continuation, scale: np.nda
 
 
 def check_falls_due(subject: Subject, stream: Stream) -> None:
-    """Check that a match with `falls_due_alone` repays a reward that is followed by no other reward and no end.
-
-    γ^n Debt_n → 0                  the rest of it, discounted to the first step
-    """
+    """Check that a match with `falls_due_alone` repays a reward that nothing follows, no end either: γ^n Debt_n → 0."""
     if len(stream.rewards) < LONG_ENOUGH or stream.dones.any() or not stream.rewards.any():
         return
     state, transform, left = subject.init(1), subject.transform, np.inf
@@ -175,14 +163,6 @@ def check_falls_due(subject: Subject, stream: Stream) -> None:
                 return
     what = f"falls_due_alone is set, but {len(stream.rewards):,} steps later the reward has not been repaid"
     raise Finding("debt", what, stream, len(stream.rewards) - 1, owed=left)  # NaN if the debt has overflowed
-
-
-def check_example(subject: Subject, stream: Stream) -> None:
-    """Check that `init` leaves the example that it was given unchanged."""
-    example, same = (subject.example_of(stream.rewards.shape[1]) for _ in range(2))
-    subject.transform.init(example)
-    if not np.array_equal(as_numpy(example), as_numpy(same)):
-        raise Finding("purity", "init overwrites the example that it was given: it is the caller's array", stream, 0)
 
 
 def check_repeated_calls(run: Run) -> None:

@@ -26,13 +26,10 @@ from payback.core.transform import Match, RewardTransform
 from payback.core.validate import read_gamma
 
 Shaper = RewardTransform | Callable[[Any], Any]
-SubjectCheck = Callable[[Subject, Stream], Any]
 
 OF_TRANSFORMS = ("zero sum", "policy invariance", "invalid rows", "purity", "rollout", "precision", "input")
-MANY = 130
-"""With more environments, an end is tried before the first and after the last step only."""
-LONG, VERY_LONG, STRIDE = 3_000, 5_000, 64
-"""In streams of more than `VERY_LONG` steps, an end is tried before every `STRIDE` steps only."""
+MANY = 130  # with more environments, an end is tried before the first and after the last step only
+LONG, VERY_LONG, STRIDE = 3_000, 5_000, 64  # an end is tried before every `STRIDE` steps of a very long stream
 
 
 def check_transform(
@@ -67,8 +64,10 @@ def check_transform(
     """
     gamma, plan, start = read_gamma(gamma), plan_for(effort, seed), time.perf_counter()
     _refuse_what_is_no_shaper(shaper)
+    if isinstance(shaper, Match) and not np.isclose(shaper.gamma, gamma, rtol=1e-12, atol=0):
+        what = f"the transform repays with interest at γ = {shaper.gamma}, the learner discounts with {gamma}"
+        raise InvarianceError(f"wrong gamma: {what}; build it with the learner's", violated="gamma")
     if isinstance(shaper, RewardTransform):
-        _refuse_other_gamma(shaper, gamma)
         report = TransformCheck(shaper, gamma, example, plan).run()
     else:
         report = check_function(shaper, gamma, plan)
@@ -76,10 +75,7 @@ def check_transform(
 
 
 class TransformCheck:
-    """One call of `check_transform` with a transform: its dtypes, and the report so far.
-
-    `main` is the transform in the caller's dtype or in float64, `single` and `half` in float32 and float16.
-    """
+    """A transform in the caller's dtype or float64 (`main`), in float32 and float16, and the report so far."""
 
     def __init__(self, transform: RewardTransform, gamma: float, example: Array | None, plan: Plan) -> None:
         checked = (*OF_TRANSFORMS, "debt") if isinstance(transform, Match) else OF_TRANSFORMS
@@ -111,7 +107,7 @@ class TransformCheck:
         self._long()
         return self.report
 
-    def _try(self, check: SubjectCheck, subject: Subject | None, stream: Stream) -> Run | None:
+    def _try(self, check: Callable[[Subject, Stream], Any], subject: Subject | None, stream: Stream) -> Run | None:
         """Check one stream, unless its dtype is refused; count it, and return the run on it."""
         if subject is None:
             return None
@@ -155,12 +151,13 @@ class TransformCheck:
 
     def _long(self) -> None:
         """Check the long streams in the main dtype, and in float32 where its rounding has time to grow."""
-        steps = steps_until_drift(self.main.gamma)
+        # Rounding that grows as γ⁻ᵗ shows in float32 after so many steps.
+        steps = 14 / (1 - self.main.gamma) if self.main.gamma < 1 else np.inf
+        steps = int(steps) if LONG < steps <= 15_000 else LONG
         for stream in islice(streams.long_streams(self.plan.seed), self.plan.long):
             run, longest = self._try(check_stream, self.main, stream), episodes_of(stream).longest
             if run is not None and longest >= steps and (longest < VERY_LONG or steps > LONG):
-                start = stream[: steps + 2]
-                self._try(partial(_check_float32, wide=self.main, known=(start, run.shaped)), self.single, start)
+                self._try(partial(_check_float32, wide=self.main), self.single, stream[: steps + 2])
 
 
 def check_stream(subject: Subject, stream: Stream) -> Run:
@@ -201,24 +198,14 @@ def check_batch(subject: Subject, stream: Stream) -> Run:
     return run
 
 
-def steps_until_drift(gamma: float) -> int:
-    """Return after how many steps rounding that grows as γ⁻ᵗ shows in float32, at least `LONG`."""
-    steps = 14 / (1 - gamma) if gamma < 1 else np.inf
-    return int(steps) if LONG < steps <= 15_000 else LONG
-
-
-def _check_float32(subject: Subject, stream: Stream, wide: Subject, known: tuple[Stream, np.ndarray]) -> Run:
-    """Check a long episode in float32, also against float64, whose shaped rewards are known for one stream."""
+def _check_float32(subject: Subject, stream: Stream, wide: Subject) -> Run:
     run = step_through(subject, stream, stride=STRIDE)
-    shaped = known[1][: len(stream.rewards)]
-    if stream is not known[0]:  # while shrinking
-        shaped = step_through(wide, stream).shaped
     if np.isfinite(run.shaped).all():
         properties.check_zero_sum(subject, stream, run.shaped)
         _check_each_step(run)
     elif subject.may_overflow(stream):
         raise OverflowError
-    properties.check_drift(shaped, run.shaped, stream)
+    properties.check_drift(step_through(wide, stream).shaped, run.shaped, stream)
     return run
 
 
@@ -233,10 +220,7 @@ def _check_each_step(run: Run) -> None:
 
 
 def _cuts(stream: Stream) -> list[int]:
-    """Return the steps from which the stream is continued in other ways: all of a short one, few of a long one.
-
-    Few are enough, because an end is tried at every step (`check_each_step`).
-    """
+    """Return the steps from which a stream is continued: few of a long one, where `check_each_step` sees the rest."""
     T = len(stream.rewards)
     ends = np.flatnonzero(stream.dones.any(axis=1))[-2:]
     places = {1, T, *np.linspace(0, T, 4).astype(int).tolist(), *(ends + 1).tolist(), *ends.tolist()}
@@ -260,12 +244,3 @@ def _refuse_what_is_no_shaper(shaper: Any) -> None:
         raise TypeError(f"{takes}, got one of ({arguments}): {wrap}") from None
     except ValueError:  # built-in functions have no signature
         return
-
-
-def _refuse_other_gamma(transform: RewardTransform, gamma: float) -> None:
-    if isinstance(transform, Match) and not np.isclose(transform.gamma, gamma, rtol=1e-12, atol=0):
-        raise InvarianceError(
-            f"wrong gamma: the transform repays with interest at γ = {transform.gamma}, the learner discounts "
-            f"with {gamma}; build it with the learner's",
-            violated="gamma",
-        )

@@ -8,28 +8,23 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-Property = Literal[
+Property = Literal[  # that shaping code must have; `InvarianceError.violated` names it
     "zero sum", "causality", "policy invariance", "debt", "invalid rows", "purity", "rollout", "precision", "input",
     "shape", "finite",
 ]  # fmt: skip
-"""A property that shaping code must have; `InvarianceError.violated` names it."""
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Rewards of B environments over T steps, and their flags, all (T, B). `stream[rows, columns]` is a part of it.
-
-    `valid` is false for invalid rows, None where all are valid; `settle` marks events, None where there are none.
-    """
+    """Rewards of B environments over T steps, and their flags, all (T, B). `stream[rows, columns]` is a part of it."""
 
     name: str
     rewards: np.ndarray
     dones: np.ndarray
-    valid: np.ndarray | None = None
-    settle: np.ndarray | None = None
+    valid: np.ndarray | None = None  # false for invalid rows, None where all are valid
+    settle: np.ndarray | None = None  # marks events, None where there are none
 
     def __getitem__(self, keep: Any) -> Stream:
-        """Return some of the steps, or with two indices some of the environments."""
         flags = (None if x is None else x[keep] for x in (self.valid, self.settle))
         return Stream(self.name, self.rewards[keep], self.dones[keep], *flags)
 
@@ -57,10 +52,7 @@ class Stream:
 
     @cached_property
     def lent_before(self) -> np.ndarray:
-        """(T + 1, B) the largest |F_i| so far in the open episode: rounding is measured against it.
-
-        It leaves out an episode's last reward, which is lent and repaid in the same step.
-        """
+        """(T + 1, B) the largest |F_i| so far in the open episode, without a last one, which is repaid at once."""
         T, B = self.rewards.shape
         largest = np.zeros((T + 1, B))
         sizes, going_on = np.where(self.live, np.abs(self.rewards), 0.0), ~(self.live & self.dones)
@@ -70,18 +62,13 @@ class Stream:
 
 
 class Finding(Exception):  # noqa: N818  an internal signal; users get an InvarianceError
-    """A violation at one step of one environment; `counterexample` turns it into an `InvarianceError`.
-
-    `paid`: the shaped reward at this step. `owed`: what it should have been.
-    """
+    """A violation at one step, which was `paid` and should have been paid `owed`; it becomes an `InvarianceError`."""
 
     def __init__(
         self, violated: Property, what: str, stream: Stream, step: Any, env: Any = 0, paid: Any = None, owed: Any = None
     ) -> None:
         super().__init__(what)
-        self.violated: Property = violated
-        self.stream = stream
-        self.step, self.environment = int(step), int(env)
+        self.violated, self.stream, self.step, self.environment = violated, stream, int(step), int(env)
         self.paid, self.owed = (None if x is None else float(x) for x in (paid, owed))
 
 
@@ -94,18 +81,14 @@ def refuse_where(
 
 
 class EpisodeIndex(NamedTuple):
-    """The R valid rows of a stream, ordered by environment and then by step, and the E episodes they form.
+    """The R valid rows of a stream, ordered by environment and then by step, and the E episodes they form."""
 
-    (R,) arrays: the `step` and `environment` of each row, and its `age`, the steps since the start of its episode.
-    (E,) arrays: where in R each episode `starts` and `ends`, its last row, and whether that row has `finished` it.
-    """
-
-    step: np.ndarray
-    environment: np.ndarray
-    age: np.ndarray
-    starts: np.ndarray
-    ends: np.ndarray
-    finished: np.ndarray
+    step: np.ndarray  # (R,)
+    environment: np.ndarray  # (R,)
+    age: np.ndarray  # (R,) the steps since the start of the row's episode
+    starts: np.ndarray  # (E,) the first of the R rows of each episode
+    ends: np.ndarray  # (E,) the last one
+    finished: np.ndarray  # (E,) whether that row ends the episode
 
     @property
     def longest(self) -> int:

@@ -163,20 +163,15 @@ def keeps_float32(pay: Callable[[np.ndarray], np.ndarray]) -> bool:
 
 @dataclass
 class Run:
-    """The shaped rewards (T, B) of a stream, and the states on the way.
-
-    `states`: the T + 1 before each step and after the last, None where nobody asked for it. With a `stride`, an end was
-    tried before every so many steps and after the last: `endings` (K, B) are the shaped rewards if all episodes ended
-    right there, `debts` (K, B) what a match says that it owes.
-    """
+    """The shaped rewards (T, B) of a stream, and the states on the way."""
 
     subject: Subject
     stream: Stream
     shaped: np.ndarray
-    states: list[State]
-    stride: int = 0
-    endings: np.ndarray | None = None
-    debts: np.ndarray | None = None
+    states: list[State]  # the T + 1 before each step and after the last, None where nobody asked for it
+    stride: int = 0  # an end was tried before every so many steps and after the last, if it is not 0
+    endings: np.ndarray | None = None  # (K, B) the shaped rewards if all episodes ended right there
+    debts: np.ndarray | None = None  # (K, B) what a match says that it owes
 
     @property
     def places(self) -> np.ndarray:
