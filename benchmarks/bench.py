@@ -43,7 +43,7 @@ TABLES = {
         },
     ),
     "growth": ("varied", {"growth": "cost"}),
-    "advantage": ("T × B", {f"advantage, {library}": library for library in ("NumPy", "Torch", "JAX")}),
+    "advantage": ("T × B", {f"advantage, {library}": library for library in ("NumPy", "Torch", "JAX", "JAX, alone")}),
     "gymnasium": ("transform", {"gymnasium": "× NormalizeReward"}),
     "sb3": ("PPO on", {"sb3": "share of its steps per second lost"}),
     "rnd": ("RND of", {"rnd": "ours ÷ theirs"}),

@@ -95,7 +95,7 @@ MUTANTS = [
     Mutant(AGES, "first[first >= B] - B", "first[first >= B]"),
     Mutant(AGES, "age[:-1] >= k", "age[:-1] > k"),
     Mutant(AGES, "age[-1] >= xp.arange(W, 0, -1)[:, None]", "age[-1] >= xp.arange(1, W + 1)[:, None]"),
-    Mutant(AGES, "xp.where(ahead[:T] < D", "xp.where(ahead[:T] <= D"),
+    Mutant(AGES, "xp.where(ahead[:T] < D", "xp.where(ahead[:T] < D - 1"),
     Mutant(AGES, "xp.where(steps <= D", "xp.where(steps < D"),
     Mutant(GEOMETRIC, "xp.where(done, -state.debt, shaped)", "shaped"),
     Mutant(GEOMETRIC, "due[ended] = 0", "pass"),
@@ -107,6 +107,8 @@ MUTANTS = [
     Mutant(AGES, "self._due_and_rest[1], loans)", "self._due_and_rest[0], loans)"),
     Mutant(CENTER, "means[:-1].astype(rewards.dtype)", "means[1:].astype(rewards.dtype)"),
     Mutant(CENTER, "np.count_nonzero(valid) if xp is np else xp.sum(valid)", "seen"),
+    Mutant(CENTER, "state.mean + risen[:-1]", "state.mean + risen[1:]"),
+    Mutant(CENTER, "excess, seen = xp.where(valid", "excess, _ = xp.where(valid"),
     Mutant("core/transform.py", "dones[:-1] | ~valid[:-1]", "dones[:-1] | valid[:-1]"),
     # dtypes
     Mutant(ONCE, "xp.where(lent == 0, 0, age), lent.dtype)", "xp.where(lent == 0, 0, age), np.float64)"),

@@ -113,12 +113,55 @@ def test_it_is_what_the_definition_says(form, critic, library):
                 check(FORMS[form], library, **how)
 
 
-right = advantage.AdvantageEstimator
 summed = blocks.sum_backwards
+
+
+def walked(_, own, rows, last):
+    """The sum in its simple form: Python's numbers, row by row."""
+    found, most = np.empty_like(rows.bonus), 1 - own.lam**own.delay
+    later, share, ahead = np.zeros_like(found[0]), np.full_like(found[0], most), last
+    for t in reversed(range(len(found))):
+        G, goes_on, carried, valid, V, after = (None if x is None else x[t] for x in rows)
+        goes_on = goes_on.astype(G.dtype)
+        new = np.minimum(own.lam * share + (1 - own.lam), most) * goes_on
+        new = new if carried is None else new + most * carried.astype(G.dtype)
+        if V is None:
+            here = G * new + own.discount * goes_on * later
+        else:
+            kept = (own.trace * later + ahead) * goes_on if after is None else own.trace * later * goes_on + after
+            here = own.discount * kept + G * new - V
+            ahead = V if valid is None else np.where(valid, V, ahead)
+        later, share = (here, new) if valid is None else (np.where(valid, here, later), np.where(valid, new, share))
+        found[t] = later
+    return found
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("carry", [True, False])
+def test_the_fast_sum_is_the_simple_one_to_the_bit(carry, dtype, library, monkeypatch):
+    """Over borders of chunks, too; what learners were trained with stays what it was."""
+    rollout, array = rows(7, 2 * blocks.CHUNK + 3), ARRAYS[library]
+    F, V, L = (np.nan_to_num(x).astype(dtype) for x in (rollout.bonuses, rollout.values, rollout.last_values))
+    estimator = payback.grm_adv(GAMMA, 30, 0.97, on_truncation="carry" if carry else "settle")
+    for valid in (None, rollout.valid):
+        for critic in ({}, {"values": V, "last_values": L}, {"values": V, "last_values": L[0]})[: 2 if carry else 3]:
+            given = {"truncated": rollout.truncated, "valid": valid} | critic
+            given = {name: None if x is None else array(x) for name, x in given.items()}
+            both = []
+            for form in (summed, walked):
+                monkeypatch.setattr(advantage, "sum_backwards", form)
+                state = estimator.init(array(F[0]))
+                both.append(np.asarray(estimator.estimate(state, array(F), array(rollout.dones), **given).advantage))
+            assert both[0].dtype == dtype
+            np.testing.assert_array_equal(both[0].view(np.uint8), both[1].view(np.uint8))
+
+
+right = advantage.AdvantageEstimator
 ON = {
     "no end is seen": lambda own, rows: (own, rows._replace(goes_on=np.ones_like(rows.goes_on))),
     "a carried end is settled": lambda own, rows: (own, rows._replace(carried=None)),
-    "a settled end is carried": lambda own, rows: (own, rows._replace(carried=1 - rows.goes_on)),
+    "a settled end is carried": lambda own, rows: (own, rows._replace(carried=~rows.goes_on)),
     "invalid rows count": lambda own, rows: (own, rows._replace(valid=None)),
     "the discount is gamma": lambda own, rows: (own._replace(discount=GAMMA), rows),
     "the bonus does not fade": lambda own, rows: (own._replace(lam=None), rows),

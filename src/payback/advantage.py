@@ -176,8 +176,7 @@ class AdvantageEstimator:
             last, after = after, None
         elif after is not None:
             after = xp.where(settled, 0.0, after)
-        cut = None if carried is None else cast_to(xp, carried, G.dtype)
-        rows = Rows(G, cast_to(xp, ~ended, G.dtype), cut, valid, V, after)
+        rows = Rows(G, ~ended, carried, valid, V, after)
         advantage = _masked(xp, sum_backwards(xp, self._sum, rows, last), valid)
         return state, advantage, None if V is None else advantage + V
 

@@ -10,7 +10,6 @@ import sys
 import textwrap
 import traceback
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from payback.check.shaper import check_transform
 from payback.core.errors import InvarianceError
 from payback.core.transform import RewardTransform
 
-COLUMNS = {
+COLUMNS = {  # those of a log that may be named
     "shaped": "the shaped bonus that the learner got, F′",
     "done": "marks the last step of an episode",
     "environment": "distinguishes the environments; without it, the log is of one",
@@ -35,15 +34,15 @@ COLUMNS = {
     "terminated": "marks ends by termination",
     "step": "the step's number, to detect rows out of order; optional",
 }
-"""The columns of a log that may be named, and what they hold."""
-BROKEN_PIPE = 141
-"""What a shell reports for a program whose reader has gone."""
+BROKEN_PIPE = 141  # what a shell reports for a program whose reader has gone
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments ask; return the exit status: 0 if all is well, 1 if something leaks, 2 for a mistake."""
     try:
-        status = _run(_parser().parse_args(arguments))
+        given = sys.argv[1:] if arguments is None else arguments
+        asked = _parser().parse_args(given or ["--help"])
+        status = _audit(asked) if asked.command == "audit" else _check(asked.target, asked.gamma, asked.effort)
         sys.stdout.flush()
         return status
     except BrokenPipeError:
@@ -51,7 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except (ValueError, OSError, ImportError) as error:
-        print(f"payback: {_one_line(error)}", file=sys.stderr)
+        # One line: a file's name, or an id, may hold control characters.
+        print(f"payback: {printable(' '.join(str(error).split()), 2000)}", file=sys.stderr)
     except MemoryError:
         print("payback: there is not enough memory to read this", file=sys.stderr)
     except Exception:
@@ -60,27 +60,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 2
 
 
-def _run(asked: argparse.Namespace) -> int:
-    if asked.command == "audit":
-        return _audit(asked)
-    if asked.command == "check":
-        return _check(asked.target, asked.gamma, asked.effort)
-    _parser().print_help()
-    return 0
-
-
-def _one_line(error: Exception) -> str:
-    """Return an error as one line: a file's name, or an id, may hold control characters."""
-    return printable(" ".join(str(error).split()), 2000)
-
-
 def _audit(asked: argparse.Namespace) -> int:
-    """Audit a log, print the result, write the page if asked."""
     if asked.page is not None:
         refuse_to_overwrite(asked.log, asked.page)
     log = open_log(asked.log, Columns(**{name: getattr(asked, name) for name in COLUMNS}))
-    names = [field.name for field in fields(AuditOptions) if hasattr(asked, field.name)]
-    result = audit_log(log, AuditOptions(**{name: getattr(asked, name) for name in names}))
+    result = audit_log(log, AuditOptions(asked.gamma, asked.on_truncation, asked.tolerance))
     width = max(shutil.get_terminal_size((100, 24)).columns, 40)
     for line in [*result.facts(), *(f"  {line}" for line in result.cause_lines())]:
         print(textwrap.fill(line, width, subsequent_indent="    "))
@@ -93,7 +77,6 @@ def _audit(asked: argparse.Namespace) -> int:
 
 
 def _check(target: str, gamma: float | None, effort: Effort) -> int:
-    """Check the shaper that `target` names and print the verdict."""
     shaper = _load(target)
     gamma = getattr(shaper, "gamma", None) if gamma is None else gamma
     if gamma is None:
@@ -133,11 +116,8 @@ def _columns(rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="payback",
-        description="Check that shaped rewards preserve the optimal policy (policy invariance): in every episode they "
-        "must cancel, so that each bonus is repaid with interest.",
-    )
+    what = "Check that shaped rewards cancel in every episode, so that the optimal policy stays the same."
+    parser = argparse.ArgumentParser(prog="payback", description=what)
     parser.add_argument("--version", action="version", version=f"payback {payback.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     audit = commands.add_parser(
@@ -148,19 +128,14 @@ def _parser() -> argparse.ArgumentParser:
         "judged and cancels, 1 if not, 2 if the log cannot be read.",
     )
     audit.add_argument("log", type=Path, metavar="LOG", help="a .parquet, .csv or .npz file, or a recorder's folder")
-    audit.add_argument(
-        "--gamma", type=float, metavar="G", help="the learner's discount (default: the log's, or estimated)"
-    )
+    gamma = "the learner's discount (default: the log's, or estimated)"
+    audit.add_argument("--gamma", type=float, metavar="G", help=gamma)
     for name, help_text in COLUMNS.items():
         default = getattr(Columns(), name)
         audit.add_argument(f"--{name}", metavar="COLUMN", default=default, help=f"{help_text} (default: {default})")
     audit.add_argument("--page", type=Path, metavar="HTML", help="also write a page that draws one episode")
-    audit.add_argument(
-        "--on-truncation",
-        choices=("settle", "carry"),
-        default="settle",
-        help="carry: truncated episodes leave their debt to the learner's bootstrapped value and are not judged",
-    )
+    carry = "carry: truncated episodes leave their debt to the learner's bootstrapped value and are not judged"
+    audit.add_argument("--on-truncation", choices=("settle", "carry"), default="settle", help=carry)
     tolerance = f"the largest |Σγ^t F′_t| / Σγ^t |F′_t| of an episode that cancels (default: {TOLERANCE:g})"
     audit.add_argument("--tolerance", type=float, metavar="X", default=TOLERANCE, help=tolerance)
     check = commands.add_parser(

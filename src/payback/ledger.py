@@ -28,8 +28,7 @@ OnTruncation = Literal["settle", "carry"]
 """What happens to the debt at a time limit. The default, None, is "settle", and the monitor warns of it once."""
 
 TOLERANCE = 1e-5  # an episode cancels if its residual is at most this; correct matches reached 3.3e-6, in float32
-WINDOW, FADED = 64, 0.05
-"""Payments are compared with the debt every 64 steps, or sooner, so that γ^t stays above 0.05 in between."""
+WINDOW, FADED = 64, 0.05  # payments are compared with the debt every 64 steps, or sooner, so that γ^t > 0.05 between
 LEAST = 1e-7  # initial value of Σγ^t |F′_t|, so that sums below `LEAST`·`TOLERANCE` = 1e-12 count as rounding
 FRESH = np.array([0.0, LEAST, 0.0, 0.0])
 FLOOR, ROUNDINGS = 1e-4, 8
@@ -54,13 +53,10 @@ class Paid(NamedTuple):
 class LedgerState(NamedTuple):
     """What the ledger carries from step to step."""
 
-    loans: Any
-    """The transform's state."""
-    owed: Array
-    """(B,) the debt of each environment, valued at its next step."""
+    loans: Any  # the transform's state
+    owed: Array  # (B,) the debt of each environment, valued at its next step
     paid: Any  # `Paid`, () without a match
-    pending: tuple[Array, ...] = ()
-    """NumPy's latest payments, oldest first, not yet in `paid`: adding them one by one is slow."""
+    pending: tuple[Array, ...] = ()  # NumPy's latest payments, oldest first, not in `paid`: one by one they are slow
 
 
 class Step(NamedTuple):

@@ -39,12 +39,10 @@ class MDP:
 class Shaping(NamedTuple):
     """What shaping adds to the environment's reward, and to the scores that choose actions."""
 
-    bonus: Bonus | None = None
-    """F of the last transition of a (true) history."""
+    bonus: Bonus | None = None  # F of the last transition of a (true) history
     ahead: Advice | None = None
     """Paid at the step before, for the action chosen after this (seen) history: γ·ahead, as γΦ(s',a')."""
-    added: Advice | None = None
-    """Added to Q where the agent chooses: Wiewiora's Φ added back, PIES's −ξΦ."""
+    added: Advice | None = None  # to Q where the agent chooses: Wiewiora's Φ added back, PIES's −ξΦ
 
 
 @dataclass
@@ -191,10 +189,8 @@ def _value(mdp: MDP, gamma: Any, shaping: Shaping, limit: int, found: Solution, 
 
 def _refuse_past(count: int, limit: int) -> None:
     if count > limit:
-        raise ValueError(
-            f"this MDP has more than {limit:,} histories, the limit of the exact solver; "
-            "shorten its horizon, give it fewer actions, or raise `limit` (about 1 kB each)"
-        )
+        what = f"this MDP has more than {limit:,} histories, the limit of the exact solver"
+        raise ValueError(f"{what}; shorten its horizon, give it fewer actions, or raise `limit` (about 1 kB each)")
 
 
 def _read(mdp: MDP) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from payback import messages
 from payback.auditing.record import Recorder, step_without_debt
-from payback.core.arrays import Array, Mask, any_of, constant, namespace, replaced, size_of
+from payback.core.arrays import Array, Mask, any_of, constant, namespace, replaced, size_of, to_numpy
 from payback.core.center import CenterState
 from payback.core.state import load_shared, load_state
 from payback.core.transform import Match
@@ -294,10 +294,3 @@ def changed(given: np.ndarray, extrinsic: np.ndarray, shaped: np.ndarray) -> int
     size = np.abs(extrinsic) + np.abs(shaped)
     wrong = ~(np.abs(given - (extrinsic + shaped)) <= ROUNDING * size + 1e-12)
     return int(np.flatnonzero(wrong)[0]) if np.count_nonzero(wrong) else None
-
-
-def to_numpy(x: Any) -> np.ndarray:
-    """Return an array of any library and device as NumPy's."""
-    if type(x) is np.ndarray:
-        return x
-    return x.detach().cpu().numpy() if hasattr(x, "detach") else np.asarray(x)

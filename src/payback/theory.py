@@ -24,8 +24,7 @@ Matching = Callable[[int, int, int], Any] | np.ndarray
 Episode = Sequence[Any]  # s_0, a_0, s_1, a_1, …, s_N in one flat sequence
 
 TOLERANCE = 1e-9  # largest error of a column sum of floats; fractions and integers must add up to 1 exactly
-LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8, 13, 21, 34)
-"""The episode lengths at which a matching is checked; most mistakes show at the last step of short episodes."""
+LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8, 13, 21, 34)  # most mistakes show at the last step of short episodes
 
 
 def match_episode(rewards: Rewards, matching: Matching, gamma: float | Fraction) -> np.ndarray:
@@ -157,15 +156,12 @@ def check_boundary(
             past = episode[: 2 * t + 1]
             other, before = seen.setdefault(past, (value, episode))
             if abs(value - other) > tolerance * (1 + abs(last) + abs(phi) + abs(other)):
-                raise InvarianceError(
+                text = (
                     f"boundary_condition: after {_short(past)}, γ^(N−t)Φ_N − Φ_t is {other:.6g} if the episode goes on "
                     f"as {_short(before[2 * t + 1 :])} and {value:.6g} if as {_short(episode[2 * t + 1 :])} (t = {t}); "
-                    "set Φ = 0 after the last step, and let Φ_t depend on nothing but the past",
-                    violated="boundary_condition",
-                    step=t,
-                    paid=value,
-                    owed=other,
+                    "set Φ = 0 after the last step, and let Φ_t depend on nothing but the past"
                 )
+                raise InvarianceError(text, violated="boundary_condition", step=t, paid=value, owed=other)
 
 
 def _repaid(F: np.ndarray, m: np.ndarray, gamma: float | Fraction) -> np.ndarray:
@@ -221,9 +217,8 @@ def _matrix_of(matching: Matching, N: int) -> np.ndarray:
     elif (shape := np.shape(matching)) == (N, N):
         rows = np.asarray(matching).tolist()
     else:
-        raise ValueError(
-            f"the matching has shape {shape}, the episode {N} steps; pass an (N, N) array or a function m(t, i, N)"
-        )
+        what = f"the matching has shape {shape}, the episode {N} steps"
+        raise ValueError(f"{what}; pass an (N, N) array or a function m(t, i, N)")
     exact = any(isinstance(m, Fraction) for row in rows for m in row)
     return np.array(rows, dtype=object if exact else np.float64).reshape(N, N)
 
@@ -261,9 +256,7 @@ def _short(part: Sequence[Any]) -> str:
     return shown if len(shown) <= 100 else f"{shown[:60]} … {shown[-30:]}"
 
 
-# ------------------------------------------------------------------ potentials, as their authors wrote them
-
-# Each takes arrays of potentials that the caller has looked up; `done` marks the last transition of an episode.
+# Potentials as their authors wrote them, of arrays that the caller has looked up; `done` marks the last transition.
 
 
 def shape_by_potential(phi: Array, phi_next: Array, gamma: float) -> Array:

@@ -1,6 +1,7 @@
 """The pure bonuses for JAX: equal to the NumPy and Torch ones, under jit, scan and vmap."""
 
 from functools import cache, partial
+from types import SimpleNamespace
 
 import gymnasium as gym
 import jax
@@ -231,6 +232,23 @@ def test_missing_actions_are_refused(make):
         bonus.update(state, obs, None, obs, jnp.zeros(3, bool))
     with pytest.raises(ValueError, match="needs the action"):
         bonus.learn(state, obs, None, obs)
+
+
+@pytest.mark.parametrize("make", [icm, ride, e3b, lambda *n, **options: episodic(icm(*n, **options))])
+def test_actions_are_found_in_the_environment(make):
+    obs, no, sizes = jnp.eye(3), jnp.zeros(3, bool), {"width": 4, "latent": 4, "normalise": False}
+    for space, given, action in (
+        (SimpleNamespace(n=2), make(2, **sizes), jnp.array([0, 1, 0])),
+        (SimpleNamespace(shape=(2,)), make(2, discrete=False, **sizes), jnp.ones((3, 2))),
+    ):
+        unbound = make(**sizes)
+        with pytest.raises(ValueError, match="does not know the actions"):
+            unbound.init(jax.random.key(0), obs)
+        bound = unbound.bind(space)
+        assert bound.for_actions is None
+        assert given.bind(SimpleNamespace(n=9)) is given
+        F = [one.update(one.init(jax.random.key(0), obs), obs, action, obs, no)[1] for one in (bound, given)]
+        np.testing.assert_array_equal(*F)
 
 
 def test_wrong_sizes_are_refused():

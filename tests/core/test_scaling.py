@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 import payback
 
@@ -144,3 +145,11 @@ def test_a_state_of_another_horizon_is_refused():
     state = payback.scale_by_rms(100).init(np.zeros(3))
     with pytest.raises(ValueError, match="another horizon"):
         payback.scale_by_rms().update(state, np.ones(3), NO)
+
+
+@pytest.mark.parametrize("make", [payback.scale_by_rms, payback.scale_by_std, lambda: payback.scale_by_return_std(0.9)])
+def test_float32_rewards_stay_float32(make):
+    scaling, rewards = make(), np.array([1.0, 2.0], np.float32)
+    for x, no in ((rewards, np.zeros(2, bool)), (torch.from_numpy(rewards), torch.zeros(2, dtype=torch.bool))):
+        _, scaled = scaling.update(scaling.init(x), x, no)
+        assert scaled.dtype == x.dtype

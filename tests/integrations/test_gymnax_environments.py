@@ -16,7 +16,7 @@ pytest.importorskip("jax")
 import jax
 import jax.numpy as jnp
 
-from payback.bonuses.jax import rnd
+from payback.bonuses.jax import icm, rnd
 from payback.integrations.gymnax import ShapeReward, ShapeVectorReward, check_episodes
 
 B = 5
@@ -53,10 +53,11 @@ class TestGymnax:
 
         return jax.tree.map(np.asarray, jax.lax.scan(one, state, jax.random.split(jax.random.key(1), steps))[1])
 
-    def test_cartpole_with_a_logged_extrinsic_return(self, gymnax):
+    @pytest.mark.parametrize("make", [rnd, icm])  # icm finds the actions in the environment
+    def test_cartpole_with_a_logged_extrinsic_return(self, gymnax, make):
         env, params = self.make(gymnax)
-        transform = payback.grm(0.99, 10)
-        env = ShapeVectorReward(gymnax.wrappers.LogWrapper(env), rnd(width=16, latent=8), transform, learner_gamma=0.99)
+        env, bonus = gymnax.wrappers.LogWrapper(env), make(width=16, latent=8)
+        env = ShapeVectorReward(env, bonus, payback.grm(0.99, 10), learner_gamma=0.99)
         _, reward, terminated, truncated, info = self.run(env, params)
         assert terminated.sum() > 15
         assert not truncated.any()

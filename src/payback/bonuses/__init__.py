@@ -7,8 +7,7 @@ environments. Rows that `info["valid"]` marks as invalid are paid 0 and change n
 belongs to an episode; the adapters call it after an episode's end and at a reset in mid-episode. `of_rollout` pays a
 whole (T, B) rollout at once. `save(path)` and `load(path)` keep what a bonus has learned in an NPZ file.
 
-α means the same in all of them: a bonus is divided by the root mean square of its earlier values, so that it pays
-about α per step and never more than 10 α (`payback.bonuses.bonus.Scale`). `EpisodicCount` has that size by itself.
+All pay about α per step and never more than 10 α: they divide by the root mean square of their earlier values.
 """
 
 from payback.bonuses.counts import Count, EpisodicCount, Recency, SimHash, episodic

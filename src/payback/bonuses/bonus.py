@@ -15,16 +15,11 @@ from payback.bonuses.observations import batch_size, rollout_flags, rows_at, val
 from payback.core.state import read_npz, write_npz
 from payback.core.validate import read_count
 
-ALPHA = 0.02
-"""The default coefficient of every bonus."""
-LIMIT = 10.0
-"""A normalised bonus pays at most this, times α."""
-CLIP = 5.0
-"""Whitened observations stay within ± this (Burda et al. 2018)."""
-WARMUP = 256
-"""Transitions during which a bonus of networks pays 0."""
-FORMAT = 3
-"""The version of the file format."""
+ALPHA = 0.02  # the default coefficient of every bonus
+LIMIT = 10.0  # a normalised bonus pays at most this, times α
+CLIP = 5.0  # whitened observations stay within ± this (Burda et al. 2018)
+WARMUP = 256  # transitions during which a bonus of networks pays 0
+FORMAT = 3  # the version of the file format
 
 
 class Scale:
@@ -33,9 +28,8 @@ class Scale:
         F̂_t = min(F_t / √(mean of F² before step t), limit)
 
     Only earlier steps enter, so F̂ is causal. The mean stays in; `payback.center` removes it. During the first
-    `warmup` transitions F̂ = 0, and F is measured from their second half on, because observations of a network are
-    whitened on their own scale only then: without a warm-up the first errors are tiny, and what comes later is paid a
-    thousandfold. Before anything is measured F̂ = `first` · F.
+    `warmup` transitions F̂ = 0, and F is measured from their second half on, when a network's observations are whitened
+    on their own scale: the errors before are tiny. Before anything is measured F̂ = `first` · F.
 
     >>> scale = Scale()
     >>> scale(np.array([3.0])), scale.add(np.array([3.0])), scale(np.array([6.0])), scale(np.array([60.0]))
@@ -63,20 +57,13 @@ class Scale:
 class Options(TypedDict, total=False):
     """Options of every network bonus, in Torch and JAX."""
 
-    normalise: bool
-    """Divide F by the root mean square of all earlier F (`Scale`). Default True."""
-    warmup: int
-    """Transitions that are paid 0: one half sets the scale of observations, the other that of F. Default 256."""
-    clip: float
-    """Upper limit of a normalised F, before α. Default 10."""
-    whiten: bool
-    """Whiten observations by the statistics of all earlier ones and clip them to ±5. Default True."""
-    learn_every: int
-    """Learn after this many calls, from their transitions; with 0, only `learn` trains. Default 32."""
-    share: float
-    """Fraction of these transitions to learn from, drawn at random. Default 0.25, as in CleanRL's RND."""
-    batch_size: int
-    """Most transitions per gradient step. Default 256."""
+    normalise: bool  # divide F by the root mean square of all earlier F (`Scale`); default True
+    warmup: int  # transitions that are paid 0: half of them set the scale of observations, half that of F; default 256
+    clip: float  # upper limit of a normalised F, before α; default 10
+    whiten: bool  # whiten observations by the statistics of all earlier ones and clip them to ±5; default True
+    learn_every: int  # learn after this many calls, from their transitions; with 0, only `learn` trains; default 32
+    share: float  # fraction of these transitions to learn from, drawn at random; default 0.25, as in CleanRL's RND
+    batch_size: int  # most transitions per gradient step; default 256
 
 
 def read_options(learn_every: int, share: float, batch_size: int, warmup: int, clip: float) -> None:
@@ -115,8 +102,7 @@ class Bonus:
     def of_rollout(self, obs: Any, actions: Any, next_obs: Any, dones: Any, valid: Any = None) -> Any:
         """Return F (T, B) of a finished rollout: what T calls return, with a `reset` where an episode ends.
 
-        `dones` (T, B) marks the ends of episodes, `valid` the rows that count. F is a Torch tensor if `next_obs` is
-        one, on its device.
+        `dones` (T, B) marks the ends of episodes, `valid` the rows that count. F is a Torch tensor where `next_obs` is.
         """
         ends, counted = rollout_flags(self.name, (obs, actions, next_obs), dones, valid)
         F = np.zeros(ends.shape)
@@ -142,17 +128,15 @@ class Bonus:
     def load(self, path: str | os.PathLike[str]) -> None:
         """Continue exactly where the saved bonus was; its sizes must be the same."""
         not_ours = f"{path} is not a bonus that save wrote, or is damaged"
-        (number, found, saved), arrays = read_npz(path, ("format", "kind", "sizes"), not_ours)
+        (number, found, saved), arrays = read_npz(path, ["format", "kind", "sizes"], not_ours)
         if number != FORMAT:
             raise ValueError(f"{path} holds a bonus of format {number}, this version reads {FORMAT}")
         if found != self.name:
             raise ValueError(f"{path} holds the bonus {found}, not {self.name}; load it into a {found}")
         for name, size in json.loads(json.dumps(dict(self._sizes()))).items():
             if saved.get(name) != size:
-                raise ValueError(
-                    f"{path} holds a {found} with {name} = {saved.get(name)}, this one has {name} = {size}; "
-                    "create it with the saved sizes"
-                )
+                words = f"{name} = {saved.get(name)}, this one has {name} = {size}; create it with the saved sizes"
+                raise ValueError(f"{path} holds a {found} with {words}")
         self._restore(arrays, str(path))
 
     def _valid(self, info: Any, next_obs: Any) -> np.ndarray | None:
@@ -173,12 +157,10 @@ class Bonus:
         return {}
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        """Return what to save."""
         scale = {"scale": np.array([self._scale.seen, self._scale.measured, self._scale.square])}
         return scale if self._memory is None else scale | self._memory._arrays()
 
     def _restore(self, arrays: dict[str, np.ndarray], path: str) -> None:
-        """Take over what was saved."""
         seen, measured, self._scale.square = arrays["scale"].tolist()
         self._scale.seen, self._scale.measured = int(seen), int(measured)
         if self._memory is not None:

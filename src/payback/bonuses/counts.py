@@ -2,17 +2,79 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from payback.bonuses import observations as rows
 from payback.bonuses.bonus import ALPHA, Bonus, Scale, as_tensor_like
-from payback.bonuses.observations import Key, View, flat_rows, refuse_other_actions, rollout_flags, row_keys
-from payback.bonuses.visits import Visits, array_as_keys, keys_as_array
+from payback.bonuses.observations import Key, View, row_keys
+from payback.core.arrays import is_a
 from payback.core.validate import read_count
+
+
+class Visits:
+    """Count visits per environment and episode: the present one included, and the start once, without pay."""
+
+    def __init__(self, name: str, key: Key | None = None):
+        self._name, self._key = name, key
+        self._seen: list[Counter[Hashable]] | None = None
+
+    def arrive(self, obs: Any, next_obs: Any, valid: np.ndarray | None = None) -> np.ndarray:
+        """Return n(s′), int64 (B,), after counting s′; invalid rows are not counted and get 1."""
+        keys = row_keys(self._name, next_obs, self._key)
+        seen = self._tables(len(keys))
+        if not all(seen):  # an empty table is an episode's first step: `obs` is where it starts
+            starts = row_keys(self._name, obs, self._key)
+            for k, table in enumerate(seen):
+                if not table and (valid is None or valid[k]):
+                    table[starts[k]] = 1
+        visits = np.ones(len(keys), dtype=np.int64)
+        for k in range(len(keys)) if valid is None else np.flatnonzero(valid):
+            seen[k][keys[k]] += 1
+            visits[k] = seen[k][keys[k]]
+        return visits
+
+    def of_rollout(self, obs: Any, next_obs: Any, ends: np.ndarray, valid: np.ndarray | None) -> np.ndarray:
+        """Return n(s′), int64 (T, B), of a rollout; a Torch block is copied to the host once."""
+        obs, next_obs = (rows.map_parts(rows.as_array, part) for part in (obs, next_obs))
+        n = np.ones(ends.shape, dtype=np.int64)
+        for t in range(len(ends)):
+            n[t] = self.arrive(rows.rows_at(obs, t), rows.rows_at(next_obs, t), None if valid is None else valid[t])
+            if ends[t].any():
+                self.reset(ends[t])
+        return n
+
+    def reset(self, where: Any) -> None:
+        """Forget the visits of the environments in the mask; a mask of all may have another length."""
+        where = rows.rows_to_reset(self._name, where)
+        if where.all():
+            self._seen = [Counter() for _ in where]
+        for k in np.flatnonzero(where):
+            self._tables(len(where))[k] = Counter()
+
+    def _tables(self, B: int) -> list[Counter[Hashable]]:
+        if self._seen is None:
+            self._seen = [Counter() for _ in range(B)]
+        rows.refuse_other_number(self._name, len(self._seen), B)
+        return self._seen
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        tables = self._seen or []
+        keys = keys_as_array(self._name, (key for table in tables for key in table))
+        counts = np.array([n for table in tables for n in table.values()], dtype=np.int64)
+        lengths = np.array([len(table) for table in tables], dtype=np.int64)
+        return {"visit_keys": keys, "visit_counts": counts, "visit_lengths": lengths}
+
+    def _restore(self, arrays: dict[str, np.ndarray]) -> None:
+        counts: list[int] = arrays["visit_counts"].tolist()
+        pairs = iter(zip(array_as_keys(arrays["visit_keys"]), counts, strict=True))
+        tables = [Counter(dict(next(pairs) for _ in range(n))) for n in arrays["visit_lengths"].tolist()]
+        self._seen = tables or None
 
 
 class EpisodicCount(Bonus):
@@ -72,7 +134,7 @@ class episodic(Bonus):  # noqa: N801  used as a function, like `functools.partia
         """Return F (T, B) of a finished rollout; visits are counted on the host, F stays on its device."""
         if not hasattr(self.bonus, "of_rollout"):
             return super().of_rollout(obs, actions, next_obs, dones, valid)
-        ends, counted = rollout_flags(self.name, (obs, actions, next_obs), dones, valid)
+        ends, counted = rows.rollout_flags(self.name, (obs, actions, next_obs), dones, valid)
         F = self.bonus.of_rollout(obs, actions, next_obs, dones, valid)
         return F / as_tensor_like(F, _divisor(self._memory.of_rollout(obs, next_obs, ends, counted), self.root))
 
@@ -174,13 +236,13 @@ class SimHash(Count):
         self._projection: np.ndarray | None = None
 
     def _keys(self, next_obs: Any) -> list[Hashable]:
-        rows = flat_rows(self.name, next_obs if self._view is None else self._view(next_obs))
-        size = rows.shape[1]
+        numbers = rows.flat_rows(self.name, next_obs if self._view is None else self._view(next_obs))
+        size = numbers.shape[1]
         if self._projection is None:
             self._projection = np.random.default_rng(self._seed).normal(size=(self.bits, size))
         if self._projection.shape[1] != size:
             raise ValueError(f"SimHash projects {self._projection.shape[1]} numbers per observation, got {size}")
-        return [row.tobytes() for row in np.packbits(rows @ self._projection.T > 0, axis=1)]
+        return [row.tobytes() for row in np.packbits(numbers @ self._projection.T > 0, axis=1)]
 
     def _sizes(self) -> dict[str, Any]:
         return {"bits": self.bits}
@@ -191,11 +253,9 @@ class SimHash(Count):
 
     def _restore(self, arrays: dict[str, np.ndarray], path: str) -> None:
         A = arrays["A"]
-        if self._projection is not None and A.shape[1] not in (0, self._projection.shape[1]):
-            raise ValueError(
-                f"{path} holds a SimHash of {A.shape[1]} numbers per observation, "
-                f"this one projects {self._projection.shape[1]}"
-            )
+        size, own = A.shape[1], 0 if self._projection is None else self._projection.shape[1]
+        if own and size not in (0, own):
+            raise ValueError(f"{path} holds a SimHash of {size} numbers per observation, this one projects {own}")
         self._projection = A if A.shape[1] else None
         super()._restore(arrays, path)
 
@@ -223,7 +283,7 @@ class Recency(Bonus):
     def _novelty(self, obs: Any, action: Any, next_obs: Any, valid: np.ndarray | None) -> np.ndarray:
         states = row_keys("Recency", obs, self._key)
         actions = [] if action is None else row_keys("Recency", action, None)
-        refuse_other_actions("Recency", None if action is None else len(actions), len(states))
+        rows.refuse_other_actions("Recency", None if action is None else len(actions), len(states))
         pairs = list(zip(states, actions, strict=True))
         self._now += valid is None or bool(valid.any())
         waited = np.array([self._now - self._tried.get(pair, 0) for pair in pairs], dtype=np.float64)
@@ -245,3 +305,26 @@ class Recency(Bonus):
 
 def _divisor(n: np.ndarray, root: bool) -> np.ndarray:
     return np.sqrt(n) if root else n.astype(np.float64)
+
+
+def keys_as_array(name: str, keys: Iterable[Hashable]) -> np.ndarray:
+    """Return the keys of counted rows as bytes of JSON, which has no bytes: they become {"bytes": hexadecimal}."""
+
+    def encode(key: Any) -> Any:
+        if isinstance(key, bytes):
+            return {"bytes": key.hex()}
+        if isinstance(key, np.generic):
+            return cast(Any, key).item()
+        remedy = "let the key function return numbers, strings, bytes or tuples of these"
+        raise TypeError(f"{name} cannot save the key {key!r}, a {type(key).__name__}; {remedy}")
+
+    return np.frombuffer(json.dumps(list(keys), default=encode).encode(), dtype=np.uint8)
+
+
+def array_as_keys(array: np.ndarray) -> list[Hashable]:
+    """Return the keys that `keys_as_array` was given."""
+    return list(map(_as_key, json.loads(array.tobytes(), object_hook=lambda found: bytes.fromhex(found["bytes"]))))
+
+
+def _as_key(found: Any) -> Hashable:
+    return tuple(map(_as_key, found)) if is_a(found, list) else found

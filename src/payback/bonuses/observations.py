@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import array_api_compat
 import numpy as np
 
-from payback.core.arrays import is_tuple
+from payback.core.arrays import is_a
 
-Key = Callable[[Any], Hashable]
-"""From one environment's observation to the key under which its visits are counted."""
-View = Callable[[Any], Any]
-"""From a batch of observations to the array that a bonus sees, for instance `lambda obs: obs["image"]`."""
-LONG = 64
-"""Observations of more bytes than this are counted by a digest of 16 bytes, so that images need no more memory."""
+Key = Callable[[Any], Hashable]  # from one environment's observation to the key under which its visits are counted
+View = Callable[[Any], Any]  # from a batch of observations to the array that a bonus sees
+LONG = 64  # observations of more bytes are counted by a digest of 16 bytes, so that images need no more memory
 
 
 def leaves(name: str, obs: Any, place: str = "") -> Iterator[tuple[str, np.ndarray]]:
     """Yield each array of a batch of observations with its path in a Dict or Tuple space."""
-    if _is_mapping(obs):
+    if hasattr(obs, "keys"):
         # keys(), because a TensorDict, which rsl_rl passes, yields its rows when it is iterated over.
         for part in sorted(obs.keys()):
             yield from leaves(name, obs[part], f"{place}[{part!r}]")
@@ -34,16 +31,12 @@ def leaves(name: str, obs: Any, place: str = "") -> Iterator[tuple[str, np.ndarr
             array = as_array(obs)
         except (TypeError, ValueError, RuntimeError):
             if array_api_compat.is_jax_array(obs):
-                raise TypeError(
-                    f"{name} cannot read the observation{place}, because JAX traces it: use a bonus of "
-                    "payback.bonuses.jax, which keeps its memory in a state"
-                ) from None
+                why = "because JAX traces it: use a bonus of payback.bonuses.jax, whose memory is a state"
+                raise TypeError(f"{name} cannot read the observation{place}, {why}") from None
             array = np.asarray(None)
         if array.dtype.hasobject or array.ndim == 0:
-            raise TypeError(
-                f"{name} cannot read the observation{place}, a {type(obs).__name__}: it takes a batch of arrays with "
-                "one row per environment, or a Dict or Tuple of them"
-            )
+            why = f"a {type(obs).__name__}: it takes a batch of arrays with one row per environment, or a Dict of them"
+            raise TypeError(f"{name} cannot read the observation{place}, {why}")
         yield place, array
 
 
@@ -60,9 +53,7 @@ def as_leaves(name: str, obs: Any) -> tuple[int, list[tuple[str, np.ndarray]]]:
     found = list(leaves(name, obs))
     lengths = {len(array) for _, array in found}
     if len(lengths) != 1:
-        raise ValueError(
-            f"{name}: the observation's arrays must have one row per environment, got {sorted(lengths)} rows"
-        )
+        raise ValueError(f"{name}: arrays must have one row per environment, got {sorted(lengths)} rows")
     return lengths.pop(), found
 
 
@@ -102,31 +93,24 @@ def map_parts(function: Callable[[Any], Any], obs: Any) -> Any:
     """Apply a function to each array of a Dict or Tuple of them, or to the one array; None stays None."""
     if obs is None:
         return None
-    if _is_mapping(obs):
+    if hasattr(obs, "keys"):
         return {part: map_parts(function, obs[part]) for part in obs.keys()}  # noqa: SIM118  a TensorDict yields its rows
     if _is_tuple_of_parts(obs):
         return tuple(map_parts(function, item) for item in obs)
     return function(obs)
 
 
-def _is_mapping(obs: Any) -> bool:
-    """Return whether it is a Dict of parts; no type guard, because the parts may be anything."""
-    return isinstance(obs, Mapping)
-
-
 def _is_tuple_of_parts(obs: Any) -> bool:
     """Return whether it is a Tuple of parts: a tuple of strings is one batch, a string per environment."""
-    return is_tuple(obs) and not all(isinstance(item, str) for item in obs)
+    return is_a(obs, tuple) and not all(isinstance(item, str) for item in obs)
 
 
 def _hashable(name: str, found: Any, k: int) -> Hashable:
     try:
         hash(found)
     except TypeError:
-        raise TypeError(
-            f"{name}: the key function returned a {type(found).__name__} for environment {k}, which cannot be "
-            "counted because it is not hashable; return a number, a string, bytes or a tuple of these"
-        ) from None
+        what = f"the key function returned a {type(found).__name__} for environment {k}, which cannot be hashed"
+        raise TypeError(f"{name}: {what}; return a number, a string, bytes or a tuple of these") from None
     return found
 
 
@@ -141,16 +125,14 @@ def numbers_of(name: str, obs: Any) -> list[np.ndarray]:
     _, found = as_leaves(name, obs)
     for place, array in found:
         if array.dtype.kind not in "fiub":
-            raise TypeError(
-                f"{name} cannot read the observation{place} of type {array.dtype}: it takes numbers; "
-                'pass view=, a function that picks them, for instance view=lambda obs: obs["image"]'
-            )
+            remedy = 'it takes numbers; pass view=, a function that picks them, such as lambda obs: obs["image"]'
+            raise TypeError(f"{name} cannot read the observation{place} of type {array.dtype}: {remedy}")
     return [array for _, array in found]
 
 
 def valid_rows(info: Any, B: int) -> np.ndarray | None:
     """Return which rows are valid, None if all are. SB3's infos are a list and mark none as invalid."""
-    valid = info.get("valid") if _is_mapping(info) else None
+    valid = info.get("valid") if hasattr(info, "keys") else None
     if valid is None:
         return None
     valid = as_array(valid).astype(bool)
@@ -163,10 +145,7 @@ def rows_to_reset(name: str, where: Any) -> np.ndarray:
     """Return a (B,) mask of the environments whose episode is over."""
     mask = as_array(where)
     if mask.ndim != 1 or mask.dtype != np.bool_:
-        raise ValueError(
-            f"{name}.reset takes a (B,) mask of booleans, True where an episode is over, "
-            f"got shape {mask.shape} of {mask.dtype}"
-        )
+        raise ValueError(f"{name}.reset takes a (B,) mask of booleans, got shape {mask.shape} of {mask.dtype}")
     return mask
 
 
@@ -180,15 +159,11 @@ def refuse_other_actions(name: str, actions: int | None, B: int) -> None:
 def refuse_other_number(name: str, under_way: int, B: int) -> None:
     """Require as many environments as there are episodes in progress."""
     if under_way != B:
-        raise ValueError(
-            f"{name} follows the episodes of {under_way} environments and was given {B}; "
-            f"call reset(np.ones({B}, dtype=bool)) to start over with {B}"
-        )
+        remedy = f"call reset(np.ones({B}, dtype=bool)) to start over with {B}"
+        raise ValueError(f"{name} follows the episodes of {under_way} environments and was given {B}; {remedy}")
 
 
-def rollout_flags(
-    name: str, blocks: tuple[Any, Any, Any], dones: Any, valid: Any
-) -> tuple[np.ndarray, np.ndarray | None]:
+def rollout_flags(name: str, blocks: tuple[Any, ...], dones: Any, valid: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """Return `dones` and `valid` of a rollout as (T, B) booleans; an invalid row ends no episode.
 
     `blocks`: observations, actions and next observations, (T, B, …) each; only the last are always needed.
@@ -201,10 +176,8 @@ def rollout_flags(
 
     def refuse_other_block(array: Any) -> None:
         if tuple(array.shape[:2]) != ends.shape:
-            raise ValueError(
-                f"{name}.of_rollout takes (T, B, …) blocks: dones have shape {ends.shape}, "
-                f"and there is an array of shape {tuple(array.shape)}"
-            )
+            shapes = f"dones have shape {ends.shape}, and there is an array of shape {tuple(array.shape)}"
+            raise ValueError(f"{name}.of_rollout takes (T, B, …) blocks: {shapes}")
 
     for block in blocks:
         map_parts(refuse_other_block, block)

@@ -22,19 +22,9 @@ def fields_of(state: Any) -> tuple[str, ...]:
     return getattr(state, "_fields", ())
 
 
-def is_tuple(state: Any) -> bool:
-    """Return whether a state is a tuple, named or not; no type guard, because its parts may be anything."""
-    return isinstance(state, tuple)
-
-
-def is_list(state: Any) -> bool:
-    """Return whether a state is a list."""
-    return isinstance(state, list)
-
-
-def is_dict(state: Any) -> bool:
-    """Return whether a state is a dict."""
-    return isinstance(state, dict)
+def is_a(state: Any, *kinds: type[Any]) -> bool:
+    """Return whether a state is one of these containers; no type guard, because its parts may be anything."""
+    return isinstance(state, kinds)
 
 
 def namespace(*arrays: Array) -> Any:
@@ -55,10 +45,9 @@ def namespace(*arrays: Array) -> Any:
         return array_api_compat.array_namespace(*arrays)
     except TypeError:
         kinds = ", ".join(dict.fromkeys(f"{type(x).__module__}.{type(x).__qualname__}" for x in arrays))
-        raise TypeError(
-            f"rewards, flags and state must be arrays of one library (NumPy, Torch or JAX), got {kinds}; "
-            "convert them first, e.g. with numpy.asarray, and make the state with init(example) of the same library"
-        ) from None
+        what = "rewards, flags and state must be arrays of one library (NumPy, Torch or JAX)"
+        remedy = "convert them first, e.g. by numpy.asarray, and make the state with init(example) of the same library"
+        raise TypeError(f"{what}, got {kinds}; {remedy}") from None
 
 
 def float_dtype(xp: Any, x: Array) -> Any:
@@ -147,6 +136,13 @@ def all_finite(x: np.ndarray) -> bool:
             if math.isfinite(np.dot(flat, flat)):
                 return True
     return bool(np.count_nonzero(np.isfinite(x)) == x.size)
+
+
+def to_numpy(x: Any) -> np.ndarray:
+    """Return an array of any library and device as NumPy's."""
+    if type(x) is np.ndarray:
+        return x
+    return x.detach().cpu().numpy() if hasattr(x, "detach") else np.asarray(x)
 
 
 def first_not_finite(xp: Any, x: Array) -> tuple[int, ...] | None:

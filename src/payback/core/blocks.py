@@ -18,7 +18,7 @@ from array_api_compat import is_jax_namespace, is_torch_namespace
 
 from payback.core.arrays import Array, constant
 
-CHUNK = 64  # rows cast to float64 at a time, few enough to stay in the cache
+CHUNK = 64  # rows cast at a time, few enough to stay in the cache
 
 
 def accumulate(
@@ -104,8 +104,8 @@ class Rows(NamedTuple):
     """What is summed, (T, B) each."""
 
     bonus: Array  # G; 0 in invalid rows
-    goes_on: Array  # 1 where the episode goes on after the row, 0 at an end, in the bonus' dtype
-    carried: Array | None  # 1 at an end that nothing is settled at, in the bonus' dtype; None where there is none
+    goes_on: Array  # whether the episode goes on after the row
+    carried: Array | None  # the ends that nothing is settled at; None where there is none
     valid: Array | None
     values: Array | None  # the second critic's V of each row
     after: Array | None  # V of what followed each row, 0 where nothing does; None stands for V of the next valid row
@@ -125,18 +125,28 @@ def sum_backwards(xp: Any, own: Sum, rows: Rows, last: Array | None) -> Array:
     if is_torch_namespace(xp):
         return _on_device(xp, own, rows, last)
     kind = rows.bonus.dtype.type
-    whole = rows.goes_on >= 0
-    zero, share = everywhere(xp, whole, kind(0)), everywhere(xp, whole, kind(_largest_share(own)))
-    carry, row_step = (zero, share, zero if last is None else last), _row_step(xp, own)
+    zero, share = (everywhere(xp, rows.goes_on, kind(x)) for x in (0, _largest_share(own)))
+    carry, row_step = (zero, share, zero if last is None else last), _row_step(xp, own, rows.bonus.dtype)
     if is_jax_namespace(xp):
         from jax import lax
 
+        if rows.values is not None and last is not None and rows.valid is None:
+            # One pass over the block costs less than to carry V.
+            rows = rows._replace(after=xp.where(rows.goes_on, xp.concat((rows.values[1:], last[None])), 0.0))
         return lax.scan(row_step, carry, rows, reverse=True)[1]
     found = np.empty_like(rows.bonus)
-    given = zip(*(repeat(None) if x is None else x[::-1] for x in rows), strict=False)
-    for t, row in zip(reversed(range(len(found))), given, strict=False):
-        carry, found[t] = row_step(carry, Rows(*row))
+    for t, row in zip(reversed(range(len(found))), _upwards(rows), strict=True):
+        carry, found[t] = row_step(carry, row)
     return found
+
+
+def _upwards(rows: Rows) -> Iterator[Rows]:
+    """Yield NumPy's rows, the last first, with `goes_on` as floats, cast while it is in the cache."""
+    kind = rows.bonus.dtype
+    for first in reversed(range(0, len(rows.bonus), CHUNK)):
+        part = Rows(*(None if x is None else x[first : first + CHUNK][::-1] for x in rows))
+        part = part._replace(goes_on=part.goes_on.astype(kind))
+        yield from map(Rows._make, zip(*(repeat(None) if x is None else x for x in part), strict=False))
 
 
 def _largest_share(own: Sum) -> float:
@@ -144,26 +154,28 @@ def _largest_share(own: Sum) -> float:
 
 
 @lru_cache(maxsize=64)
-def _row_step(xp: Any, own: Sum) -> Callable[[Any, Rows], tuple[Any, Array]]:
+def _row_step(xp: Any, own: Sum, kind: Any) -> Callable[[Any, Rows], tuple[Any, Array]]:
     """Return the body of the scan, which is kept, because outside `jit` a scan with a new one is compiled anew."""
-    # The share 1 − λ^K of a row is 0 at a settled end, and s ← (1 − λ) + λs a row before it, up to 1 − λ^D.
-    most = _largest_share(own)
+    # NumPy takes three times as long to multiply by a Python number as by an array.
+    numbers = own.lam or 0.0, 1 - (own.lam or 0.0), _largest_share(own), own.discount, own.trace
+    lam, rest, most, discount, trace = (np.array(x, kind) if xp is np else x for x in numbers)
 
     def step(carry: Any, row: Rows) -> tuple[Any, Array]:
         later, share_later, ahead = carry
         share, f = share_later, row.bonus
         if own.lam is not None:
-            share = xp.minimum(own.lam * share_later + (1 - own.lam), most) * row.goes_on
+            # The share 1 − λ^K of a row is 0 at a settled end, and s ← (1 − λ) + λs a row before it, up to 1 − λ^D.
+            share = xp.minimum(lam * share_later + rest, most) * row.goes_on
             share = share if row.carried is None else share + most * row.carried
             f = f * share
         if row.values is None:
-            here = f + own.discount * row.goes_on * later
+            here = f + discount * row.goes_on * later
         else:
             if row.after is None:
-                kept = (own.trace * later + ahead) * row.goes_on
+                kept = (trace * later + ahead) * row.goes_on
             else:
-                kept = own.trace * later * row.goes_on + row.after
-            here = own.discount * kept + f - row.values
+                kept = trace * later * row.goes_on + row.after
+            here = discount * kept + f - row.values
             ahead = row.values if row.valid is None else xp.where(row.valid, row.values, ahead)
         if row.valid is not None:
             here, share = xp.where(row.valid, here, later), xp.where(row.valid, share, share_later)
@@ -174,7 +186,8 @@ def _row_step(xp: Any, own: Sum) -> Callable[[Any, Rows], tuple[Any, Array]]:
 
 def _on_device(xp: Any, own: Sum, rows: Rows, last: Array | None) -> Array:
     f, V = rows.bonus, rows.values
-    kept = own.discount * rows.goes_on * (1.0 if V is None else own.trace)
+    goes_on = rows.goes_on.to(f.dtype)
+    kept = own.discount * goes_on * (1.0 if V is None else own.trace)
     if own.lam is not None:
         most = min(own.delay, f.shape[0])
         table = 1 - own.lam ** np.append(np.arange(float(most)), float(own.delay))
@@ -183,7 +196,7 @@ def _on_device(xp: Any, own: Sum, rows: Rows, last: Array | None) -> Array:
         following = rows.after
         if following is None:
             skipped = xp.zeros_like(V) if rows.valid is None else (~rows.valid).to(V.dtype)
-            following = xp.concat((_linear(xp, skipped, V, last)[1:], last[None])) * rows.goes_on  # pyright: ignore
+            following = xp.concat((_linear(xp, skipped, V, last)[1:], last[None])) * goes_on  # pyright: ignore
         f = f + own.discount * following - V
     if rows.valid is not None:
         f, kept = xp.where(rows.valid, f, 0.0), xp.where(rows.valid, kept, 1.0)
@@ -199,9 +212,9 @@ def _linear(xp: Any, factor: Array, added: Array, last: Any) -> Array:
 def _rows_left(xp: Any, most: int, rows: Rows) -> Array:
     """Return min(K, most). A carried end counts as `most` rows, so that no end beyond it is near."""
     steps = xp.ones_like(rows.bonus, dtype=xp.int64) if rows.valid is None else rows.valid.to(xp.int64)
-    settled = rows.goes_on == 0
+    settled = ~rows.goes_on
     if rows.carried is not None:
-        settled = settled & (rows.carried == 0)
+        settled = settled & ~rows.carried
         steps = steps + most * rows.carried.to(xp.int64)
     place = steps.cumsum(0) - steps
     ends = xp.where(settled, place, place[-1:] + 2 * most + 1)

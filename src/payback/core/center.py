@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -59,11 +59,10 @@ class RunningStatistic(RewardTransform):
     horizon: float | None = None
     _kind: ClassVar[type[Any]]  # the state: sums, and `fade`
     _whole: ClassVar[tuple[str, ...]] = ()  # those of its sums that are integers
-
     _fade: ClassVar[float]
 
     def __post_init__(self) -> None:
-        self._set(_fade=read_horizon(self.horizon))
+        vars(self).update(_fade=read_horizon(self.horizon))
 
     @cached_property
     def _terms(self) -> np.ndarray:
@@ -115,7 +114,10 @@ class _Center(RunningStatistic):
         return CenterState(count, weight, mean, lost, state.fade, state.merges), shaped
 
     def _block(self, state: CenterState, rewards: Array, dones: Array, valid: Mask, settle: Mask) -> Any:
-        if namespace(rewards) is not np:
+        xp = namespace(rewards)
+        if is_jax_namespace(xp) and self._fade == 1 and len(rewards):
+            return _jitted()(xp, state, rewards, valid)
+        if xp is not np:
             return NotImplemented
         sums = np.add.reduce(rewards, axis=1, dtype=np.float64)
         seen = np.full(len(rewards), rewards.shape[1]) if valid is None else np.count_nonzero(valid, axis=1)
@@ -188,6 +190,30 @@ def _run(state: CenterState, sums: np.ndarray, seen: np.ndarray, fade: float) ->
         weights.append(weight)
         means.append(mean)
     return np.array(weights), np.array(means)
+
+
+@cache
+def _jitted() -> Any:
+    """Compile `_center_block`, whose operations would take ten times as long one by one outside `jit`."""
+    import jax
+
+    return jax.jit(_center_block, static_argnums=0)  # pyright: ignore
+
+
+def _center_block(xp: Any, state: CenterState, rewards: Array, valid: Mask) -> tuple[CenterState, Array]:
+    """Centre a JAX block on the cumulative mean."""
+    # Relative to F̄ of the first row, because float32 would round sums of the rewards themselves.
+    kind, seen = state.mean.dtype, xp.arange(1, len(rewards) + 1) * rewards.shape[1]
+    excess = rewards.astype(kind) - state.mean
+    if valid is not None:
+        excess, seen = xp.where(valid, excess, 0.0), xp.cumsum(xp.sum(valid, axis=1))
+    weight = state.count.astype(kind)
+    risen = weight * state.lost + xp.cumsum(xp.sum(excess, axis=1))
+    risen = xp.concat((state.lost[None], risen / xp.maximum(weight + seen.astype(kind), 1)))
+    count, mean = _add(state.count, seen[-1]), state.mean + risen[-1]
+    shaped = rewards - (state.mean + risen[:-1]).astype(rewards.dtype)[:, None]
+    after = CenterState(count, count * state.fade, mean, risen[-1] - (mean - state.mean), state.fade, state.merges)
+    return after, shaped if valid is None else xp.where(valid, shaped, 0.0)
 
 
 def _add(count: Array, seen: Array) -> Array:

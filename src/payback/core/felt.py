@@ -41,9 +41,8 @@ def felt_share(
     `length`: episodes have this many steps, and the last one repays the rest; η is the average over the bonus's step.
     Without it, the episode lasts until the bonus is repaid.
 
-    The η of a chain is that of its match; that one reward moves the later F̄ is ignored. A user-defined match is stepped
-    in NumPy with one bonus of 1. No event is flagged: `match_when` with an event every W steps has the η of
-    `match_evenly` with that window. A transform that repays nothing has η = 1.
+    A chain has the η of its match, `match_when` with an event every W steps that of `match_evenly(gamma, W)`. A
+    user-defined match is stepped in NumPy with one bonus of 1. A transform that repays nothing has η = 1.
 
     >>> import payback
     >>> round(felt_share(payback.grm(0.995, delay=30), 0.95), 2)
@@ -80,8 +79,7 @@ def interest(transform: RewardTransform) -> float:
     """Return the largest γ⁻ᴷ, the factor by which a repayment exceeds its bonus; infinity without a bound.
 
     K is the last age at which the match repays while the episode goes on: D for `match_after`, W for `match_evenly`.
-    The others have no bound unless γ = 1, nor has a user-defined match that repays in ever smaller shares, or has not
-    repaid one bonus after 10,000 steps.
+    Others have no bound unless γ = 1, nor has a user-defined match that has not repaid one bonus after 10,000 steps.
 
     >>> import payback
     >>> round(interest(payback.grm(0.995, delay=100)), 2), interest(payback.pbim(0.995))
@@ -125,15 +123,12 @@ def delay_for(gamma: float, lam: float, felt: float = 0.8, interest: float = 2.0
     if factor <= interest * (1 + 1e-12):
         return delay
     most = math.floor(math.log(interest) / -math.log(gamma) + 1e-12)
-    raise ValueError(
-        f"at lam = {lam:g} felt = {felt:g} needs a delay of {delay:,}, whose interest at gamma = {gamma:g} is "
-        f"{factor:.3g}, above {interest:g}; a delay of {most:,} stays below with felt = {1 - lam**most:.3g}. "
-        "Lower felt or lam, or raise interest"
-    )
+    needs = f"felt = {felt:g} needs a delay of {delay:,}, whose interest at gamma = {gamma:g} is {factor:.3g}"
+    lower = f"a delay of {most:,} stays below with felt = {1 - lam**most:.3g}. Lower felt or lam, or raise interest"
+    raise ValueError(f"at lam = {lam:g} {needs}, above {interest:g}; {lower}")
 
 
 def _interest_at(gamma: float, age: int) -> float:
-    """γ^(−age), infinity if it overflows."""
     exponent = -age * math.log(gamma)
     return math.exp(exponent) if exponent < 709 else math.inf
 
@@ -153,10 +148,8 @@ def _expected_power(match: Match, lam: float) -> float:
     shares, fade = _schedule(match, ages)
     weights = lam ** np.arange(len(shares))
     if match._schedule() is None and weights[-1] * abs(1 - shares.sum()) > 1e-9:
-        raise ValueError(
-            f"{match!r} has not repaid a bonus after {len(shares):,} steps, which still weighs in the advantage at "
-            f"lam = {lam:g}; pass length= or rollout="
-        )
+        weighs = f"which still weighs in the advantage at lam = {lam:g}; pass length= or rollout="
+        raise ValueError(f"{match!r} has not repaid a bonus after {len(shares):,} steps, {weighs}")
     tail = shares[-1] * weights[-1] * fade * lam / (1 - fade * lam)
     return float(shares @ weights + tail)
 
@@ -191,7 +184,5 @@ def _last_age(match: Match) -> int | None:
         return None
     last = int(repaid[-1])
     # A user-defined match has a last age if nothing but rounding follows its last share.
-    rounding = own or (
-        abs(1 - shares.sum()) < math.sqrt(eps) and np.abs(shares[last + 1 :]).max(initial=0.0) <= 64 * eps
-    )
-    return last if rounding else None
+    ends = own or (abs(1 - shares.sum()) < math.sqrt(eps) and np.abs(shares[last + 1 :]).max(initial=0.0) <= 64 * eps)
+    return last if ends else None

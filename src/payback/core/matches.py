@@ -5,8 +5,7 @@ A reward F_i is paid at step i and taken back later in the same episode, with in
     F'_t = F_t − Σ_{i≤t} γ^(i−t) F_i m(t,i)                                          (drawer)
 
 Each function is one choice of m that repays every loan exactly once (Condition1), never before it is lent (Condition2),
-and does not depend on when the episode will end. The last step repays the whole debt, and its own reward at once, so
-Σ_t γ^t F'_t = 0 in every finished episode.
+whenever the episode will end. The last step repays the whole debt and its own reward: Σ_t γ^t F'_t = 0 in each episode.
 """
 
 from __future__ import annotations
@@ -46,8 +45,7 @@ def match_when(gamma: float) -> Match:
 
         F'_t = F_t − [t is flagged or last] · Σ_{s≤i<t} γ^(i−t) F_i,   s the last flagged step      (drawer)
 
-    The flagged step's own reward is a new loan. The flag must be known at its step (the agent picked up a key, opened a
-    door) and must not look ahead.
+    The flagged step's own reward is a new loan. The flag must not look ahead: "picked up a key", "opened a door".
 
     >>> import numpy as np, payback
     >>> match, F, done = match_when(0.5), np.array([[1.0, 3.0, 9.0]]).T, np.array([[0, 0, 1]]).T
@@ -110,9 +108,7 @@ def match_from_ages(gamma: float, shares: Sequence[float] | np.ndarray) -> Match
     if parts.ndim != 1 or not len(parts) or not np.isfinite(parts).all():
         raise ValueError(f"shares must be a list of finite numbers, one for each age from 1 on, got {shares!r}")
     if abs(parts.sum() - 1) > 1e-9:
-        raise ValueError(
-            f"shares add up to {parts.sum():g}, so loans would not be repaid exactly once; divide them by their sum"
-        )
+        raise ValueError(f"shares add up to {parts.sum():g}, not 1 as exact repayment needs; divide them by their sum")
     last = int(np.flatnonzero(parts)[-1]) + 1
     return _FromAges(gamma, tuple(parts[:last].tolist()))
 
@@ -134,12 +130,8 @@ def match_geometric(gamma: float, rate: float) -> Match:
     if not isinstance(rate, (int, float, np.floating)) or isinstance(rate, bool) or not 0 <= rate < 1:
         raise ValueError(f"rate must lie in [0, 1), got {rate!r}; 0 repays all at the next step")
     if rate >= gamma:
-        warnings.warn(
-            f"match_geometric: with rate {float(rate)} ≥ gamma {gamma} the debt grows as (rate/gamma)^t over an "
-            "episode; choose a rate below gamma",
-            InterestWarning,
-            stacklevel=2,
-        )
+        words = f"with rate {float(rate)} ≥ gamma {gamma} the debt grows as (rate/gamma)^t over an episode"
+        warnings.warn(f"match_geometric: {words}; choose a rate below gamma", InterestWarning, stacklevel=2)
     return RepayGeometric(gamma, float(rate))
 
 

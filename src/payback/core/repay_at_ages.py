@@ -78,10 +78,9 @@ class RepayAtAges(Repayment):
         dtype = float_dtype(xp, example)
         if W and not self._interest[-1] < float(xp.finfo(dtype).max):
             limit = longest_held(xp, dtype, self.gamma)
-            raise ValueError(
-                f"{self._name}: the interest γ⁻ᵏ of a loan overflows {dtype} at γ = {self.gamma} after {limit} steps, "
-                f"and {W} are asked for; use at most {limit}, or rewards in float64"
-            )
+            what = f"the interest γ⁻ᵏ of a loan overflows {dtype} at γ = {self.gamma} after {limit} steps"
+            remedy = f"use at most {limit}, or rewards in float64"
+            raise ValueError(f"{self._name}: {what}, and {W} are asked for; {remedy}")
         with refuse_too_many(self._name, "the longest age", W):
             row = xp.zeros_like(example, dtype=dtype)
             return AgesState(xp.stack([row] * (W + 1))[: W or 1], wide_constant(xp, self._terms, row))
@@ -89,10 +88,8 @@ class RepayAtAges(Repayment):
     def _expected(self, state: AgesState) -> ExpectedShape:
         W = len(self._interest) or 1
         if type(state) is AgesState and len(state.loans) != W:
-            raise ValueError(
-                f"{self._name}: the state holds loans of the last {len(state.loans)} steps, this transform repays "
-                f"over {W}; {OWN}"
-            )
+            found = f"loans of the last {len(state.loans)} steps"
+            raise ValueError(f"{self._name}: the state holds {found}, this transform repays over {W}; {OWN}")
         read_state(self._name, state, AgesState, self._terms)
         return state.loans, state.loans.shape[1:]
 
@@ -262,10 +259,9 @@ def _steps_before_end(ends: np.ndarray, B: int) -> np.ndarray:
 
 # ------------------------------------------------------------------ whole blocks in JAX
 
-# Stepping under `lax.scan` would copy the window at every step. A short window is unrolled: each age is a shifted view
-# of the block, and XLA fuses them into one pass. A long delay is counted down: each loan is valued at the end that
-# settles it, which costs the same for every delay. The bodies of the scans are cached, because outside `jit` JAX
-# compiles a scan with a new function at every call.
+# `lax.scan` would copy the window at every step. A short window is unrolled: each age is a shifted view of the block,
+# and XLA fuses them. In a long delay each loan is valued at the end that settles it: every delay costs the same.
+# The bodies of the scans are cached, because outside `jit` JAX compiles a scan with a new function at every call.
 
 
 def _unrolled_block(xp: Any, weights: np.ndarray, loans: Array, rewards: Array, dones: Array) -> tuple[Array, Array]:

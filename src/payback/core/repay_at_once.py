@@ -52,12 +52,9 @@ class RepayAtOnce(Repayment):
         lent = xp.zeros_like(example, dtype=float_dtype(xp, example))
         limit = longest_held(xp, lent.dtype, self.gamma)
         if limit < LONG_EPISODE:
-            warnings.warn(
-                f"{self._name}: at γ = {self.gamma} the interest γ⁻ᵏ overflows {lent.dtype} in episodes longer than "
-                f"{limit:,} steps; if yours may be, {repay_sooner(lent.dtype)}",
-                InterestWarning,
-                stacklevel=2,
-            )
+            overflows = f"the interest γ⁻ᵏ overflows {lent.dtype} in episodes longer than {limit:,} steps"
+            words = f"{self._name}: at γ = {self.gamma} {overflows}; if yours may be, {repay_sooner(lent.dtype)}"
+            warnings.warn(words, InterestWarning, stacklevel=2)
         return self._kind(lent, xp.zeros_like(example, dtype=xp.int32), wide_constant(xp, self._terms, lent))
 
     def _repay(self, xp: Any, state: Any, reward: Array, done: Mask, settle: Mask) -> tuple[Any, Array]:

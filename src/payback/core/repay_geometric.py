@@ -32,7 +32,7 @@ class RepayGeometric(Repayment):
 
     def __post_init__(self) -> None:
         """A debt that grows faster than its discount never falls due."""
-        self._set(falls_due_alone=self.rate < self.gamma)
+        vars(self).update(falls_due_alone=self.rate < self.gamma)
 
     @cached_property
     def _terms(self) -> np.ndarray:

@@ -15,7 +15,9 @@ from payback.core.arrays import Array, Mask, can_look, cast_to, constant, float_
 from payback.core.blocks import before_each_row, sums_before_rows, wide
 from payback.core.center import RunningStatistic
 from payback.core.transform import RewardTransform, State
-from payback.core.validate import ExpectedShape, read_gamma, read_made, read_state
+from payback.core.validate import UNCHANGED, ExpectedShape, read_gamma, read_made, read_state
+
+Moments = tuple[Array, Array, Array]  # the weight, mean and spread of a state
 
 
 def scale(c: float) -> RewardTransform:
@@ -71,8 +73,7 @@ def scale_by_rms(horizon: float | None = None) -> RewardTransform:
 
         F′_t = F_t / √(Σ_{i<t} w_i F_i² / Σ_{i<t} w_i)         w_i = 1, or (1 − 1/horizon)^(rewards since)
 
-    Causal, unlike statistics of a whole rollout. The scale is 1 until the first reward that is not 0, and outlives
-    episodes.
+    Causal, unlike statistics of a whole rollout. The scale outlives episodes; it is 1 until a reward is not 0.
 
     >>> import numpy as np, payback
     >>> shrink, F = scale_by_rms(), np.array([[2.0], [4.0]])
@@ -120,9 +121,8 @@ def scale_by_std(horizon: float | None = None) -> RewardTransform:
 
         F′_t = F_t / σ_t,   σ_t² = Σ_{i<t} w_i (F_i − F̄)² / Σ_{i<t} w_i     w_i = 1, or (1 − 1/horizon)^(rewards since)
 
-    The mean stays in F′; `center` removes it. Causal, unlike statistics of a whole rollout. While σ is less than a
-    thousandth of the mean, nothing is divided. It outlives episodes. Put `clip` after it if the first rewards may be
-    unlike the later ones.
+    The mean stays in F′; `center` removes it. Causal, and outlives episodes. While σ is less than a thousandth of the
+    mean, nothing is divided. Put `clip` after it if the first rewards may be unlike the later ones.
 
     >>> import numpy as np, payback
     >>> shrink, F = scale_by_std(), np.array([[2.0, 6.0], [4.0, 6.0]])
@@ -280,10 +280,8 @@ class _ScaleBySchedule(RewardTransform):
         if isinstance(found, Real):
             found = xp.asarray(float(found), dtype=reward.dtype)
         if can_look(xp, found) and not math.isfinite(float(found)):
-            raise ValueError(
-                f"scale_by_schedule: the schedule returned {float(found)} after {int(steps)} steps; let it return a "
-                "finite number (no state was changed)"
-            )
+            got = f"the schedule returned {float(found)} after {int(steps)} steps"
+            raise ValueError(f"scale_by_schedule: {got}; let it return a finite number {UNCHANGED}")
         return cast_to(xp, found, reward.dtype)
 
 
@@ -294,9 +292,7 @@ def _deviation(xp: Any, weight: Array, mean: Array, spread: Array) -> Array:
     return xp.sqrt(xp.where(varies, variance, 1.0))
 
 
-def _with_rows(
-    xp: Any, moments: tuple[Array, ...], rows: Array, valid: Mask, fade: Array | None
-) -> tuple[Array, Array, Array]:
+def _with_rows(xp: Any, moments: Moments, rows: Array, valid: Mask, fade: Array | None) -> Moments:
     """Add the valid rows to (weight, mean, spread), of which old ones keep `fade` per row (Chan et al. 1979)."""
     weight, mean, spread = moments
     rows = cast_to(xp, rows, mean.dtype)
@@ -311,9 +307,7 @@ def _with_rows(
     return weight + n, mean + share * (own - mean), spread
 
 
-def _moments_before_rows(
-    xp: Any, fade: float, moments: tuple[Array, ...], rows: Array, valid: Any
-) -> tuple[tuple[Array, Array, Array], Array]:
+def _moments_before_rows(xp: Any, fade: float, moments: Moments, rows: Array, valid: Any) -> tuple[Moments, Array]:
     """Return (weight, mean, spread) after a Torch block, and the deviation before each of its rows."""
     weight, mean, spread = (wide(xp, x) for x in moments)
     many = rows.numel() if valid is None else valid.sum()
@@ -329,7 +323,7 @@ def _moments_before_rows(
 
 
 class _Memoryless(RewardTransform):
-    """A transform that keeps no state: each valid reward becomes `_apply(xp, reward)`."""
+    """A transform that keeps no state."""
 
     _named = False
 
@@ -339,13 +333,6 @@ class _Memoryless(RewardTransform):
     def _expected(self, state: State) -> None:
         if state != ():
             raise TypeError(f"{self._name} keeps no state but was given a {type(state).__name__}; pass ()")
-
-    def _apply(self, xp: Any, reward: Array) -> Array:
-        raise NotImplementedError
-
-    def _step(self, xp: Any, state: State, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[State, Array]:
-        shaped = self._apply(xp, reward)
-        return state, shaped if valid is None else xp.where(valid, shaped, 0.0)
 
     def _block(self, state: State, rewards: Array, dones: Array, valid: Mask, settle: Mask) -> Any:
         return self._step(namespace(rewards), state, rewards, dones, valid, settle)
@@ -357,10 +344,11 @@ class _Scale(_Memoryless):
     _name = "scale"
 
     def __post_init__(self) -> None:
-        self._set(_factor=float(self.c))
+        vars(self).update(_factor=float(self.c))
 
-    def _apply(self, xp: Any, reward: Array) -> Array:
-        return reward * self._factor
+    def _step(self, xp: Any, state: State, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[State, Array]:
+        shaped = reward * self._factor
+        return state, shaped if valid is None else xp.where(valid, shaped, 0.0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -369,8 +357,9 @@ class _Clip(_Memoryless):
     high: float
     _name = "clip"
 
-    def _apply(self, xp: Any, reward: Array) -> Array:
-        return xp.clip(reward, float(self.low), float(self.high))
+    def _step(self, xp: Any, state: State, reward: Array, done: Mask, valid: Mask, settle: Mask) -> tuple[State, Array]:
+        shaped = xp.clip(reward, float(self.low), float(self.high))
+        return state, shaped if valid is None else xp.where(valid, shaped, 0.0)
 
 
 @dataclass(frozen=True, repr=False)

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from array_api_compat import is_jax_array, is_numpy_array, is_torch_array
 
-from payback.core.arrays import Array, constant, fields_of, is_dict, is_list, is_tuple, namespace
+from payback.core.arrays import Array, constant, fields_of, is_a, namespace
 from payback.core.center import CenterState
 from payback.core.repay_at_ages import AgesState
 from payback.core.repay_at_once import AtEndState, WhenState
@@ -29,10 +29,9 @@ from payback.core.transform import State
 
 FORMAT = 2
 RUNNING = (CenterState, ReturnStdState, RmsState, ScheduleState, StdState)
+# The states that `load_state` rebuilds by name; other NamedTuples need an example.
 OURS = {kind.__name__: kind for kind in (AgesState, AtEndState, GeometricState, WhenState, *RUNNING)}
-"""The states that `load_state` rebuilds by name; other NamedTuples need an example."""
-Role = Literal["environment", "shared", "constant"]
-"""What an array of a state belongs to: each environment, all of them together, or the transform."""
+Role = Literal["environment", "shared", "constant"]  # each environment's, of all of them together, or the transform's
 
 
 def leaves(state: State) -> list[Any]:
@@ -47,9 +46,9 @@ def roles(state: State) -> list[Role]:
 
 def rebuild(outline: State, arrays: Iterator[Any]) -> State:
     """Return a state like `outline` that holds `arrays`, in the order of `leaves`."""
-    if is_dict(outline):
+    if is_a(outline, dict):
         return {name: rebuild(part, arrays) for name, part in outline.items()}
-    if not (is_tuple(outline) or is_list(outline)):
+    if not is_a(outline, tuple, list):
         return next(arrays)
     parts = [rebuild(part, arrays) for part in outline]
     return type(outline)(*parts) if fields_of(outline) else type(outline)(parts)
@@ -57,9 +56,9 @@ def rebuild(outline: State, arrays: Iterator[Any]) -> State:
 
 def _walk(state: State, role: Role = "environment", name: str = "the state") -> Iterator[tuple[Any, Role, str]]:
     """Yield each array, what it belongs to, and the name of its field."""
-    if is_dict(state):
+    if is_a(state, dict):
         state = tuple(state.values())
-    if not (is_tuple(state) or is_list(state)):
+    if not is_a(state, tuple, list):
         yield state, role, name
         return
     own: dict[str, Role] = dict.fromkeys(_declared(state, "constants"), "constant")
@@ -71,7 +70,7 @@ def _walk(state: State, role: Role = "environment", name: str = "the state") -> 
 def _declared(state: Any, attribute: str) -> tuple[str, ...]:
     """Return the fields that a state's class names in `attribute`; none where the attribute is itself a field."""
     names = getattr(state.__class__, attribute, ())
-    if not is_tuple(names):
+    if not is_a(names, tuple):
         return ()
     unknown = [name for name in names if name not in fields_of(state)]
     if unknown:
@@ -99,7 +98,7 @@ def running_mean(state: State) -> float | None:
     """Return F̄, the first one where a chain centres twice; None where nothing is centred."""
     if isinstance(state, CenterState):
         return float(state.mean)
-    parts = state if is_tuple(state) else ()
+    parts = state if is_a(state, tuple) else ()
     return next((mean for part in parts if (mean := running_mean(part)) is not None), None)
 
 
@@ -159,9 +158,7 @@ def write_npz(path: str | os.PathLike[str], layout: dict[str, Any], arrays: Mapp
         partial.unlink(missing_ok=True)
 
 
-def read_npz(
-    path: str | os.PathLike[str], keys: tuple[str, ...], not_ours: str
-) -> tuple[list[Any], dict[str, np.ndarray]]:
+def read_npz(path: str | os.PathLike[str], keys: list[str], not_ours: str) -> tuple[list[Any], dict[str, np.ndarray]]:
     """Return these entries of the layout, and the arrays, that `write_npz` wrote; say `not_ours` of any other file."""
     with open(path, "rb") as file:
         try:
@@ -176,11 +173,10 @@ def read_npz(
 def _load(path: str | os.PathLike[str], like: State, any_number: bool = False) -> State:
     """Read a state; with `any_number`, `like` may have another number of environments."""
     not_ours = f"{path} is not a state that save_state wrote, or is damaged"
-    (found, outline), arrays = read_npz(path, ("format", "state"), not_ours)
+    (found, outline), arrays = read_npz(path, ["format", "state"], not_ours)
     if found != FORMAT:
-        raise ValueError(
-            f"{path} holds a state of format {found}, this version reads {FORMAT}; use the payback that wrote it"
-        )
+        formats = f"a state of format {found}, this version reads {FORMAT}"
+        raise ValueError(f"{path} holds {formats}; use the payback that wrote it")
     if like is not None and (difference := _difference(outline, arrays, like, any_number)):
         raise ValueError(f"{path} holds the state of another transform: {difference}; load it with its own")
     if like is None and (foreign := _foreign(outline)):
@@ -194,7 +190,7 @@ def _load(path: str | os.PathLike[str], like: State, any_number: bool = False) -
 def _describe(state: Any, arrays: dict[str, np.ndarray]) -> Any:
     """Return the state's outline in JSON terms, and put its arrays into `arrays`."""
     kind = type(state).__name__
-    if is_tuple(state) or kind == "list":
+    if is_a(state, tuple) or kind == "list":
         own = {"fields": list(fields_of(state))} if fields_of(state) else {}
         return {"kind": kind, **own, "items": [_describe(x, arrays) for x in state]}
     if kind == "dict":

@@ -16,17 +16,9 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from payback.core.arrays import Array, Mask, fields_of, is_tuple, namespace
-from payback.core.validate import (
-    OWN,
-    ExpectedShape,
-    read_flags,
-    read_gamma,
-    read_made,
-    read_state,
-    read_step,
-    refuse_overflow,
-)
+from payback.core import validate
+from payback.core.arrays import Array, Mask, fields_of, is_a, namespace
+from payback.core.validate import ExpectedShape, read_flags, read_made, read_state, read_step, refuse_overflow
 
 T = TypeVar("T", bound="RewardTransform")
 State = Any  # a transform's state: a NamedTuple of arrays, or a tuple of states for a chain
@@ -93,7 +85,7 @@ class RewardTransform:
     _call: str | None = None  # the call that made it, if it is not the one of its class
 
     def __init__(self, init: TransformInit, update: TransformUpdate) -> None:
-        self._set(init=init, update=update)
+        vars(self).update(init=init, update=update)  # because attributes cannot be set
 
     def init(self, example: Any, /) -> State:
         """Make a state for rewards like `example`; see `TransformInit`."""
@@ -126,10 +118,6 @@ class RewardTransform:
         """Do the same to Torch tensors on an accelerator; what invalid rows get means nothing."""
         return NotImplemented
 
-    def _set(self, **values: Any) -> None:
-        """Set attributes while the transform is being made."""
-        vars(self).update(values)
-
     def __setattr__(self, name: str, value: Any) -> None:
         raise FrozenInstanceError(f"cannot assign to {name!r}: make another {type(self).__name__}")
 
@@ -155,12 +143,9 @@ class RewardTransform:
 class Match(RewardTransform):
     """A transform that repays: it takes back every reward it pays, later in the same episode and with interest.
 
-    The guarantee holds for a learner that discounts with its `gamma`. A matching of your own, made with `gamma`, `owed`
-    and `drop`, works in chains, in every adapter, through resets, and with `save_state`; `payback.check_transform`
-    checks that it repays exactly.
+    The guarantee holds for a learner that discounts with its `gamma`. A matching of your own works in chains, adapters,
+    resets and with `save_state`; `payback.check_transform` checks that it repays exactly.
 
-    `owed(state)`: (B,), the debt of each environment valued at its next step.
-    `drop(state, where)`: the state without the debt of the environments `where`.
     `falls_due_alone`: whether each loan falls due after a bounded time; `on_truncation="carry"` needs it.
 
     >>> import numpy as np, payback
@@ -195,7 +180,7 @@ class Match(RewardTransform):
             if not callable(function):
                 raise TypeError(f"Match: {name} must be a function, got {function!r}")
         super().__init__(init, update)
-        self._set(gamma=read_gamma(gamma), owed=owed, drop=drop, falls_due_alone=falls_due_alone)
+        vars(self).update(gamma=validate.read_gamma(gamma), owed=owed, drop=drop, falls_due_alone=falls_due_alone)
 
     def owed(self, state: Any, /) -> Any:
         """Return the debt of each environment, (B,), valued at its next step."""
@@ -213,6 +198,8 @@ class Repayment(Match):
     """A matching of ours. Its state holds arrays of each environment, the debt or the loans first, and `terms` last."""
 
     _kind: ClassVar[type[Any]]
+    _repay: Callable[..., tuple[State, Array]]  # a step of valid rows, (xp, state, reward, done, settle)
+    _numpy_block: Callable[..., tuple[State, Array]]  # (state, rewards, dones, settle); invalid rows are 0
 
     @cached_property
     def _terms(self) -> np.ndarray:
@@ -228,10 +215,6 @@ class Repayment(Match):
         if valid is None:
             return after, shaped
         return self._where(xp, valid, after, state), xp.where(valid, shaped, 0.0)
-
-    def _repay(self, xp: Any, state: Any, reward: Array, done: Mask, settle: Mask) -> tuple[State, Array]:
-        """Take a step of valid rows."""
-        raise NotImplementedError
 
     def drop(self, state: State, where: Array, /) -> State:
         """Forget the debts of the environments `where`."""
@@ -250,10 +233,6 @@ class Repayment(Match):
             if not (valid | np.concatenate((debtless[None], dones[:-1] | ~valid[:-1]))).all():
                 return NotImplemented
         return self._numpy_block(state, rewards, dones, settle)
-
-    def _numpy_block(self, state: Any, rewards: np.ndarray, dones: np.ndarray, settle: Mask) -> tuple[State, Array]:
-        """Repay over a (T, B) block whose invalid rows are 0 and stand between episodes."""
-        raise NotImplementedError
 
 
 def altered(transform: T, **attributes: Any) -> T:
@@ -316,8 +295,22 @@ def chain(*transforms: RewardTransform) -> RewardTransform:
     >>> chain(payback.center(), payback.match_at_end(0.9))
     chain(center(), match_at_end(gamma=0.9))
     """
-    place = _match_place(transforms)
-    return Chain(transforms) if place is None else ChainWithMatch(transforms, place)
+    if not transforms:
+        raise ValueError("chain needs at least one transform")
+    for k, part in enumerate(transforms):
+        if not isinstance(part, RewardTransform):
+            raise TypeError(f"chain: member {k} is a {type(part).__name__}, not a transform such as payback.center()")
+    matches = [k for k, part in enumerate(transforms) if isinstance(part, Match)]
+    if not matches:
+        return Chain(transforms)
+    if len(matches) > 1:
+        both = f"transforms {matches[0]} and {matches[1]} are both matches"
+        raise ValueError(f"chain: {both}; a second one would repay again what is already repaid: keep one")
+    for k, part in enumerate(transforms):
+        if k > matches[0] and part._factor is None:
+            why = "a change of rewards after the match breaks the guarantee: put it before the match"
+            raise ValueError(f"chain: transform {k} stands after the match and is not a constant scale; {why}")
+    return ChainWithMatch(transforms, matches[0])
 
 
 @dataclass(frozen=True, repr=False)
@@ -330,7 +323,7 @@ class Chain(RewardTransform):
     def __post_init__(self) -> None:
         """Multiply the constants of a chain that does nothing but scale."""
         factors = [part._factor for part in self._parts if part._factor is not None]
-        self._set(_factor=math.prod(factors) if len(factors) == len(self._parts) else None)
+        vars(self).update(_factor=math.prod(factors) if len(factors) == len(self._parts) else None)
 
     @cached_property
     def _steps(self) -> tuple[Any, ...]:
@@ -342,9 +335,9 @@ class Chain(RewardTransform):
 
     def _expected(self, state: State) -> ExpectedShape | None:
         length, found = len(self._parts), None
-        if not is_tuple(state) or fields_of(state) or len(state) != length:
-            kind = type(state).__name__
-            raise TypeError(f"chain of {length} transforms was given a state of another transform ({kind}); {OWN}")
+        if not is_a(state, tuple) or fields_of(state) or len(state) != length:
+            other = f"a state of another transform ({type(state).__name__})"
+            raise TypeError(f"chain of {length} transforms was given {other}; {validate.OWN}")
         for part, part_state in zip(self._parts, state):  # noqa: B905  strict takes half a microsecond more
             found = part._expected(part_state) or found
         return found
@@ -370,7 +363,7 @@ class ChainWithMatch(Chain, Match):
     def __post_init__(self) -> None:
         match, scales = _match(self._parts[self._at]), self._parts[self._at + 1 :]
         after = math.prod(scale._factor or 0.0 for scale in scales)
-        self._set(_after=after, gamma=match.gamma, falls_due_alone=match.falls_due_alone)
+        vars(self).update(_after=after, gamma=match.gamma, falls_due_alone=match.falls_due_alone)
 
     def owed(self, state: Any, /) -> Any:
         """Return the debt of the match, times the constants after it."""
@@ -381,27 +374,3 @@ class ChainWithMatch(Chain, Match):
         """Return the state without the debt of the environments `where`."""
         at = self._at
         return (*state[:at], drop(self._parts[at], state[at], where)[0], *state[at + 1 :])
-
-
-def _match_place(transforms: tuple[RewardTransform, ...]) -> int | None:
-    """Return the place of the match, None without one; raise on an order that undoes the repayment."""
-    if not transforms:
-        raise ValueError("chain needs at least one transform")
-    for k, part in enumerate(transforms):
-        if not isinstance(part, RewardTransform):
-            raise TypeError(f"chain: member {k} is a {type(part).__name__}, not a transform such as payback.center()")
-    matches = [k for k, part in enumerate(transforms) if isinstance(part, Match)]
-    if not matches:
-        return None
-    if len(matches) > 1:
-        raise ValueError(
-            f"chain: transforms {matches[0]} and {matches[1]} are both matches; "
-            "a second one would repay again what is already repaid: keep one"
-        )
-    for k, part in enumerate(transforms):
-        if k > matches[0] and part._factor is None:
-            raise ValueError(
-                f"chain: transform {k} stands after the match and is not a constant scale; "
-                "a change of rewards after the match breaks the guarantee: put it before the match"
-            )
-    return matches[0]

@@ -16,9 +16,9 @@ from array_api_compat import is_torch_array
 from payback.core.arrays import Array, Mask, all_finite, can_look, cast_to, first_not_finite, float_dtype, namespace
 
 SHAPES = "all arrays of a step are (B,), all of a rollout (T, B)"
+UNCHANGED = "(no state was changed)"
 OWN = "use the state that this transform's init or update returned"
-ExpectedShape = tuple[Array, tuple[int, ...]]
-"""An array of the state, whose library and dtype rewards must have, and the shape they must have."""
+ExpectedShape = tuple[Array, tuple[int, ...]]  # an array of the library and dtype of rewards, and their shape
 
 
 def read_gamma(gamma: Any) -> float:
@@ -54,10 +54,8 @@ def refuse_too_many(name: str, what: str, count: int) -> Generator[None]:
             raise MemoryError("NumPy has no array that long")
         yield
     except MemoryError as error:
-        raise MemoryError(
-            f"{name}: {count} numbers ({what}) are kept per environment, more than there is memory for; "
-            "repay sooner, or with match_at_end, which keeps one"
-        ) from error
+        words = f"{count} numbers ({what}) are kept per environment, more than there is memory for"
+        raise MemoryError(f"{name}: {words}; repay sooner, or with match_at_end, which keeps one") from error
 
 
 def read_horizon(horizon: Any) -> float:
@@ -145,17 +143,13 @@ def fits(name: str, fit: ExpectedShape, rewards: Array) -> None:
     """Refuse rewards of another dtype, or for other environments, than the state was made for."""
     dtype, shape, given = fit[0].dtype, tuple(fit[1]), tuple(rewards.shape)
     if rewards.dtype != dtype:
-        raise TypeError(
-            f"{name}: the reward is {rewards.dtype}, the state was made for {dtype}; "
-            "cast the reward, or make the state with init(example) of the reward's dtype"
-        )
+        remedy = "cast the reward, or make the state with init(example) of the reward's dtype"
+        raise TypeError(f"{name}: the reward is {rewards.dtype}, the state was made for {dtype}; {remedy}")
     if given == shape:
         return
     if shape and len(given) == len(shape) and given[:-1] == shape[:-1]:
-        raise ValueError(
-            f"{name}: there are rewards for {given[-1]} environments, the state is for {shape[-1]}; "
-            "make the state with init(example) for as many environments as there are rewards"
-        )
+        sizes = f"there are rewards for {given[-1]} environments, the state is for {shape[-1]}"
+        raise ValueError(f"{name}: {sizes}; make the state with init(example) for as many environments as rewards")
     raise ValueError(f"{name}: reward has shape {given}, not {shape}; {SHAPES}")
 
 
@@ -163,10 +157,8 @@ def refuse_not_finite(xp: Any, name: str, reward: Array) -> None:
     """Raise on NaN or infinity, naming step and environment, if values can be read."""
     where = first_not_finite(xp, reward)
     if where is not None:
-        raise ValueError(
-            f"{name}: the reward of {place_of(where)} is {float(reward[where])}; "
-            f"fix the intrinsic reward before it is shaped (no state was changed)"
-        )
+        found = f"the reward of {place_of(where)} is {float(reward[where])}"
+        raise ValueError(f"{name}: {found}; fix the intrinsic reward before it is shaped {UNCHANGED}")
 
 
 def read_made(xp: Any, name: object, shaped: Array, reward: Array, valid: Mask) -> Array:
@@ -175,18 +167,14 @@ def read_made(xp: Any, name: object, shaped: Array, reward: Array, valid: Mask) 
     shape = getattr(shaped, "shape", None)
     if shape != reward.shape:
         what = f"a {type(shaped).__name__}" if shape is None else f"shape {tuple(shape)}"
-        raise ValueError(
-            f"{name} returned {what} for rewards of shape {tuple(reward.shape)}; let it return one number per reward "
-            "(no state was changed)"
-        )
+        words = f"{what} for rewards of shape {tuple(reward.shape)}; let it return one number per reward"
+        raise ValueError(f"{name} returned {words} {UNCHANGED}")
     if valid is not None:
         shaped = xp.where(valid, shaped, 0.0)
     where = first_not_finite(xp, shaped)
     if where is not None:  # before it enters another state
-        raise ValueError(
-            f"{name} returned {float(shaped[where])} for the reward of {place_of(where)}; let it return finite numbers "
-            "(no state was changed)"
-        )
+        words = f"{float(shaped[where])} for the reward of {place_of(where)}; let it return finite numbers"
+        raise ValueError(f"{name} returned {words} {UNCHANGED}")
     if shaped.dtype == reward.dtype:
         return shaped
     with np.errstate(over="ignore"):
@@ -205,10 +193,8 @@ def refuse_overflow(xp: Any, name: object, shaped: Array, gamma: float | None = 
         if gamma is not None:
             steps = longest_held(xp, shaped.dtype, gamma)
             what, why = "settlement", f": at γ = {gamma} it holds the interest of {steps:,} steps"
-        raise OverflowError(
-            f"{name}: the {what} of {place_of(where)} overflows {shaped.dtype}{why} (no state was changed); "
-            f"{repay_sooner(shaped.dtype)}, or scale the bonus down"
-        )
+        found = f"the {what} of {place_of(where)} overflows {shaped.dtype}{why} {UNCHANGED}"
+        raise OverflowError(f"{name}: {found}; {repay_sooner(shaped.dtype)}, or scale the bonus down")
 
 
 def longest_held(xp: Any, dtype: Any, gamma: float) -> float:

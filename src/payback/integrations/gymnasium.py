@@ -35,14 +35,8 @@ with host("Gymnasium", "pip install 'payback[gymnasium]'"):
     from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
     from gymnasium.vector.utils import batch_space
 
-__all__ = [
-    "ShapeReward",
-    "ShapeVectorReward",
-    "ShapeVectorWithPotential",
-    "ShapeWithPotential",
-    "Source",
-    "check_wiring",
-]
+__all__ = ["ShapeReward", "ShapeVectorReward", "ShapeVectorWithPotential", "ShapeWithPotential", "Source"]
+__all__ += ["check_wiring"]
 
 Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | str
 """(obs, action, next_obs, info) → (B,) on batches, or the name of an info key.

@@ -5,8 +5,7 @@
     obs, state = env.reset(keys, params)                                                keys (B,), one per environment
     obs, state, reward, terminated, truncated, info = env.step(keys, state, actions, params)
 
-`step` returns as many values as the environment's own: six as of gymnax 1.0, five (with `done`) before it and behind
-`LegacyStepAPIWrapper`. `info` gets
+`step` returns as many values as the environment's own: six as of gymnax 1.0, five (with `done`) before. `info` gets
 
     extrinsic r_t,  intrinsic F_t,  shaped F'_t,  owed the debt at the next step,  the environment's own truncated
     residual |Σγ^t F'_t| / Σγ^t |F'_t| of the episode that ends at this step, 0 at all others
@@ -40,15 +39,8 @@ with host("JAX", "pip install 'payback[gymnax]'"):
 
     from payback.bonuses.jax import PureBonus
 
-__all__ = [
-    "ShapeReward",
-    "ShapeVectorReward",
-    "ShapeWithPotential",
-    "ShapedState",
-    "Source",
-    "check_episodes",
-    "check_wiring",
-]
+__all__ = ["ShapeReward", "ShapeVectorReward", "ShapeWithPotential", "ShapedState", "Source"]
+__all__ += ["check_episodes", "check_wiring"]
 
 Source = Callable[[Any, Any, Any, dict[str, Any]], Any] | PureBonus | str
 """(obs, action, next_obs, info) → (B,) in JAX, on batches; a bonus of `payback.bonuses.jax`; or an info key.
@@ -63,14 +55,13 @@ CANNOT_HOLD = "these observations cannot hold the debt: flatten them to vectors 
 class ShapedState(NamedTuple):
     """The environment's state with the shaping's memory; keep it in the carry of your scan.
 
-    `bonus` is the state of a `PureBonus`, `obs` the observation before the next step, () where nobody needs them.
     `payback.save_state` writes `ledger.loans`.
     """
 
     env_state: Any
     ledger: LedgerState
-    bonus: Any
-    obs: Any
+    bonus: Any  # the state of a `PureBonus`, () without one
+    obs: Any  # the observation before the next step, () where nobody needs it
 
 
 class _Wrapper:
@@ -113,19 +104,26 @@ class ShapeVectorReward(_Wrapper):
                 remedy = "give a pure function, a bonus of payback.bonuses.jax, or an info key"
                 raise TypeError(f"{type(source).__name__} cannot be traced: {remedy}")
         self._env, self._bonus, self._event, self._observe = env, bonus, event, observe_debt
-        self._outer = OuterWrapperCheck()
+        self._outer = OuterWrapperCheck(1)  # in the first trace
         self._warns_of_limit = self._ledger.settles and on_truncation is None
         self._remembers = not isinstance(bonus, str) or callable(event)
 
     def observation_space(self, params: Any = None) -> Any:
-        """Return the environment's space, with the debt in it if it is observed."""
+        """Return the environment's space; if the debt is observed, with one more number, which has no bounds."""
         space = self._env.observation_space(params)
-        return _space_with_debt(space) if self._observe else space
+        if not self._observe:
+            return space
+        shape = tuple(getattr(space, "shape", ()))
+        if len(shape) != 1 or not hasattr(space, "low"):
+            raise ValueError(CANNOT_HOLD)
+        low, high = (jnp.broadcast_to(jnp.asarray(bound), shape) for bound in (space.low, space.high))
+        return type(space)(jnp.append(low, -jnp.inf), jnp.append(high, jnp.inf), (shape[0] + 1,), space.dtype)
 
     @partial(jax.jit, static_argnames=("self",))
     def reset(self, key: jax.Array, params: Any = None) -> tuple[Any, ShapedState]:
         """Reset all environments, F̄ and the bonus; `key` has one row per environment."""
         obs, env_state = jax.vmap(self._env.reset, in_axes=(0, None))(key, params)
+        self._bind(params)
         zeros, source = jnp.zeros(len(key)), self._bonus
         # The bonus is drawn with a key that no environment uses.
         bonus = source.init(jax.random.fold_in(key[0], 1), obs) if isinstance(source, PureBonus) else ()
@@ -135,6 +133,7 @@ class ShapeVectorReward(_Wrapper):
     @partial(jax.jit, static_argnames=("self",))
     def step(self, key: jax.Array, state: ShapedState, action: Any, params: Any = None) -> tuple[Any, ...]:
         """Step all environments; the reward is r_t + F'_t."""
+        self._bind(params)
         out = jax.vmap(self._env.step, in_axes=(0, 0, 0, None))(key, state.env_state, action, params)
         obs, env_state, reward, terminated, truncated, info = _six_values(out, settles=not self._carries)
         self._warn_once(len(out) == 6)
@@ -151,6 +150,11 @@ class ShapeVectorReward(_Wrapper):
         after = ShapedState(env_state, debts, bonus, obs if self._remembers else ())
         return self._show(obs, debts.owed), after, _total(reward, paid.shaped), *ends, info
 
+    def _bind(self, params: Any) -> None:
+        """Tell a bonus made without `actions` which there are, in the first trace."""
+        if isinstance(self._bonus, PureBonus) and self._bonus.for_actions is not None:
+            self._bonus = self._bonus.bind(self._env.action_space(params))
+
     def _ask(self, state: ShapedState, action: Any, obs: Any, info: dict, ended: jax.Array) -> tuple[Any, Any, Any]:
         """Return the bonus's next state, F_t and the events."""
         source, bonus, event, like = self._bonus, state.bonus, None, state.ledger.owed
@@ -166,7 +170,6 @@ class ShapeVectorReward(_Wrapper):
         return bonus, F, event
 
     def _show(self, obs: Any, debt: jax.Array) -> Any:
-        """Return the observation as the learner sees it."""
         if not self._observe:
             return obs
         if not isinstance(obs, jax.Array) or obs.ndim != 2 or not jnp.issubdtype(obs.dtype, jnp.floating):
@@ -178,8 +181,8 @@ class ShapeVectorReward(_Wrapper):
         if not self._confirmed:
             self._confirmed = True
             messages.warn_unconfirmed(self._ledger.transform)
-        if isinstance(self._ledger.transform, Match):
-            self._outer.look_once()
+        if self._outer.left and isinstance(self._ledger.transform, Match):
+            self._outer.look()
         if shows_truncation and self._warns_of_limit:
             self._warns_of_limit = False
             messages.warn_time_limit()
@@ -320,7 +323,6 @@ def _six_values(out: tuple[Any, ...], settles: bool) -> tuple[Any, Any, jax.Arra
 
 
 def _read_source(source: Any, *transition: Any) -> Any:
-    """Return a callable's answer, or the value of an info key."""
     if isinstance(source, str):
         info = transition[-1]
         if source not in info:
@@ -333,17 +335,7 @@ def _read_source(source: Any, *transition: Any) -> Any:
 
 
 def _one_per_environment(what: str, values: Any, like: jax.Array) -> jax.Array:
-    """Return (B,) floats."""
     values = jnp.asarray(values)
     if values.shape != like.shape:
         raise ValueError(f"the {what} has shape {values.shape}, not {like.shape}, one number per environment")
     return values.astype(like.dtype)
-
-
-def _space_with_debt(space: Any) -> Any:
-    """Return a gymnax Box with one more number, which has no bounds."""
-    shape = tuple(getattr(space, "shape", ()))
-    if len(shape) != 1 or not hasattr(space, "low"):
-        raise ValueError(CANNOT_HOLD)
-    low, high = (jnp.broadcast_to(jnp.asarray(bound), shape) for bound in (space.low, space.high))
-    return type(space)(jnp.append(low, -jnp.inf), jnp.append(high, jnp.inf), (shape[0] + 1,), space.dtype)

@@ -39,10 +39,8 @@ def ask(bonus: Callable[..., Any], num_envs: int, step: int, *transition: Any) -
 def bind_bonus(bonus: Any, observation_space: Any, action_space: Any) -> None:
     """Pass the spaces of one environment to a ready bonus, so that `ICM()` needs no argument; others have no `bind`."""
     if not (callable(bonus) or isinstance(bonus, str)):
-        raise TypeError(
-            "bonus must be a callable (obs, action, next_obs, info) → one number per environment, such as "
-            f"payback.bonuses.EpisodicCount(), or the name of an info key, got {bonus!r}"
-        )
+        what = "a callable (obs, action, next_obs, info) → one number per environment, or the name of an info key"
+        raise TypeError(f"bonus must be {what}, such as payback.bonuses.EpisodicCount(), got {bonus!r}")
     bind = getattr(bonus, "bind", None)
     if callable(bind):
         bind(observation_space, action_space)
@@ -121,8 +119,7 @@ class Shaping:
     monitor: Monitor
     _bonus: Any
     _event: Any
-    _read: Callable[..., Any]
-    """(bonus or event, row) → (B,): what the source says of the step that `row` describes."""
+    _read: Callable[..., Any]  # (bonus or event, row) → (B,): what the source says of the step that `row` describes
 
     def _pay(self, row: Any, terminated: Any, truncated: Any, valid: Any = None) -> tuple[np.ndarray, Step]:
         """Ask for F_t and the event of a step, and shape it; the ends are None if no episode ended."""

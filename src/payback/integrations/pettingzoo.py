@@ -90,10 +90,8 @@ class ShapeReward(Shaping, BaseParallelWrapper):
         alive = set(self.env.agents)  # before the step: it removes those that end with it
         obs, rewards, terminations, truncations, infos = self.env.step(actions)
         acted = [agent for agent in rewards if agent in alive]
-        valid, terminated, truncated = (
-            self._flags({agent: flags[agent] for agent in acted})
-            for flags in (dict.fromkeys(acted, True), terminations, truncations)
-        )
+        rows = dict.fromkeys(acted, True), terminations, truncations
+        valid, terminated, truncated = (self._flags({agent: row[agent] for agent in acted}) for row in rows)
         before, self._before = self._before, obs
         F, step = self._pay((before, actions, obs, infos, valid), terminated, truncated, valid)
         left = self._flags(dict.fromkeys(alive - set(self.env.agents), True)) & ~(terminated | truncated)

@@ -17,8 +17,7 @@ from payback.core.validate import read_gamma
 from payback.integrations.host import read_intrinsic
 from payback.theory import shape_episodic
 
-Potential = Callable[[Any], Any]
-"""obs → Φ, (B,), on batches of observations; a pure function, fixed during training."""
+Potential = Callable[[Any], Any]  # obs → Φ, (B,), on batches of observations; pure, and fixed during training
 
 
 class Potentials:

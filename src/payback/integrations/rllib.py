@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from payback import messages
+from payback.bonuses.observations import map_parts
 from payback.core.center import CenterState, merge_centers
 from payback.core.transform import Match, RewardTransform
 from payback.integrations.host import BonusPerEnvironment, Shaping, ask, bind_bonus, host, read_end, read_intrinsic
@@ -86,7 +87,19 @@ class ShapeReward(Shaping, RLlibCallback):
             messages.warn(problem)
         if getattr(algorithm.config, "replay_buffer_config", None) is not None and isinstance(self.transform, Match):
             messages.warn_blind_replay()
-        _save_means_with(algorithm, self)
+        # Callbacks have no state of their own, which checkpoints would hold.
+        group, get_state, set_state = algorithm.env_runner_group, algorithm.get_state, algorithm.set_state
+
+        def get(*args: Any, **kwargs: Any) -> dict[str, Any]:
+            means = [[x.item() for x in mean] for mean in self.merge(group)]
+            return {**get_state(*args, **kwargs), COMPONENT: means}
+
+        def put(state: dict[str, Any]) -> None:
+            set_state(state)
+            if COMPONENT in state:
+                self.hand_out(group, [CenterState(*map(np.array, row)) for row in state[COMPONENT]])
+
+        algorithm.get_state, algorithm.set_state = get, put
 
     def on_episode_start(self, *, episode: Any, env_runner: Any = None, env_index: int, **kwargs: Any) -> None:
         """Begin the episode's debt at 0; what an episode that never ended still owed is dropped and counted."""
@@ -106,8 +119,8 @@ class ShapeReward(Shaping, RLlibCallback):
         terminated = read_end("terminated", [episode.is_terminated], 1)
         F, step = self._pay((episode, env_index), only & terminated, only & truncated, only)
         intrinsic, shaped, owed = (float(column[env_index]) for column in (F, step.shaped, step.owed))
-        info = episode.get_infos(-1)
-        info.update(extrinsic=extrinsic, intrinsic=intrinsic, shaped=shaped, owed=owed, truncated=truncated)
+        record = {"extrinsic": extrinsic, "intrinsic": intrinsic, "shaped": shaped, "owed": owed}
+        episode.get_infos(-1).update(record, truncated=truncated)
         episode.set_rewards(new_data=extrinsic + shaped, at_indices=-1)
         if episode.is_done:
             episode.is_terminated = bool(step.terminated[env_index])
@@ -135,10 +148,9 @@ class ShapeReward(Shaping, RLlibCallback):
             k = changed(rewards, extrinsic, shaped)
             if k is not None and not self._warned:
                 self._warned = True
-                messages.warn(
-                    f"the shaping paid {extrinsic[k] + shaped[k]:.6g}, but {rewards[k]:.6g} goes to the learner, "
-                    "because another callback or a connector changes rewards; change them before ShapeReward"
-                )
+                found = f"the shaping paid {extrinsic[k] + shaped[k]:.6g}, but {rewards[k]:.6g} goes to the learner"
+                why = "because another callback or a connector changes rewards; change them before ShapeReward"
+                messages.warn(f"{found}, {why}")
 
     def on_train_result(self, *, algorithm: Any, result: dict, **kwargs: Any) -> None:
         """Merge F̄ over the environment runners and hand it back to them."""
@@ -170,7 +182,8 @@ class ShapeReward(Shaping, RLlibCallback):
             self.monitor = Monitor(ledger, bonus=self._bonuses, record=self._record, worker=worker, pays=np.float32)
             self.monitor.confirmed = True  # by on_algorithm_init
             if self.monitor.log is not None:
-                _before_closing(env_runner.env, self.monitor.log.flush)
+                # RLlib stops a runner by closing its environment, and calls back nobody.
+                env_runner.env.close = _in_turn(self.monitor.log.flush, env_runner.env.close)
             self.shaping_state = _with_centers(ledger.init(np.zeros(B)), getattr(env_runner, "shaping_means", []))
             env_runner.shaping = self
             self._returns = np.zeros(B)
@@ -184,8 +197,9 @@ class ShapeReward(Shaping, RLlibCallback):
         step, info = episode.t - 1, episode.get_infos(-1)
         if not isinstance(source, str):
             function = self._bonuses.of(env_index) if source is self._bonus else source
-            before, after = episode.get_observations(-2), episode.get_observations(-1)
-            batch = [_batch(x) for x in (before, episode.get_actions(-1), after)]
+            parts = episode.get_observations(-2), episode.get_actions(-1), episode.get_observations(-1)
+            # Batches of one: copies, because the episode keeps the originals.
+            batch = [map_parts(lambda x: np.array(x)[None], part) for part in parts]
             values: Any = ask(function, 1, step, *batch, dict(info))
         elif source in info:
             values = [info[source]]
@@ -194,24 +208,12 @@ class ShapeReward(Shaping, RLlibCallback):
         return np.where(self._only(env_index), read_intrinsic(values, 1, step), 0.0)
 
 
-def _batch(x: Any) -> Any:
-    """Return an observation or action as a batch of one: a copy, because the episode keeps the original."""
-    if isinstance(x, dict):
-        return {key: _batch(value) for key, value in x.items()}
-    if isinstance(x, tuple):
-        return tuple(_batch(value) for value in x)
-    return np.array(x)[None]
+def _in_turn(first: Callable[[], None], then: Callable[..., Any]) -> Callable[..., Any]:
+    def both(*args: Any, **kwargs: Any) -> Any:
+        first()
+        return then(*args, **kwargs)
 
-
-def _before_closing(env: Any, action: Callable[[], None]) -> None:
-    """Make `env.close` do `action` first: RLlib stops a runner by closing its environment, and calls back nobody."""
-    close = env.close
-
-    def closing(*args: Any, **kwargs: Any) -> Any:
-        action()
-        return close(*args, **kwargs)
-
-    env.close = closing
+    return both
 
 
 def centers_of(state: Any) -> list[CenterState]:
@@ -240,24 +242,7 @@ def _centers_in(env_runner: Any) -> list[CenterState]:
 
 
 def _set_centers(env_runner: Any, centers: list[CenterState]) -> None:
-    """Give F̄ to an environment runner, also to one that has not begun to sample."""
     env_runner.shaping_means = centers
     shaping = getattr(env_runner, "shaping", None)
     if shaping is not None:
         shaping.shaping_state = _with_centers(shaping.shaping_state, centers)
-
-
-def _save_means_with(algorithm: Any, shaping: ShapeReward) -> None:
-    """Make F̄ a part of the algorithm's state, which its checkpoints hold; callbacks have no state of their own."""
-    group, get_state, set_state = algorithm.env_runner_group, algorithm.get_state, algorithm.set_state
-
-    def get(*args: Any, **kwargs: Any) -> dict[str, Any]:
-        means = [[x.item() for x in mean] for mean in shaping.merge(group)]
-        return {**get_state(*args, **kwargs), COMPONENT: means}
-
-    def put(state: dict[str, Any]) -> None:
-        set_state(state)
-        if COMPONENT in state:
-            shaping.hand_out(group, [CenterState(*map(np.array, row)) for row in state[COMPONENT]])
-
-    algorithm.get_state, algorithm.set_state = get, put

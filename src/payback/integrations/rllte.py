@@ -61,11 +61,12 @@ class ShapeRollouts(Shaping):
         record: str | Path | None = None,
         scale: bool = True,
     ):
-        refuse_look_ahead(module)
+        if any(kind.__name__ == "RE3" for kind in type(module).__mro__):
+            raise ValueError("RE3 looks ahead, to later states; use RND, ICM, E3B, Disagreement, PseudoCounts or RIDE")
+        if hasattr(module, "rewards"):  # a mixture, whose parts hide their normalisation
+            raise ValueError(f"{type(module).__name__} mixes several reward modules; give each its own ShapeRollouts")
         if not hasattr(module, "n_envs"):
-            raise TypeError(
-                f"ShapeRollouts shapes a reward module of rllte, such as rllte.xplore.reward.RND, got {module!r}"
-            )
+            raise TypeError(f"ShapeRollouts shapes a reward module of rllte (rllte.xplore.reward.RND), got {module!r}")
         module.rwd_norm_type, module.rwd_norm = "none", None
         self.module = module
         scaled = chain(scale_by_rms(), transform) if scale else transform
@@ -111,14 +112,6 @@ class ShapeRollouts(Shaping):
         if kind == "rms":
             module.obs_norm.update(observations.reshape(-1, *module.obs_shape).cpu())
         return F
-
-
-def refuse_look_ahead(module: Any) -> None:
-    """Refuse RE3, whose reward depends on later states, and mixtures, whose parts hide their normalisation."""
-    if any(kind.__name__ == "RE3" for kind in type(module).__mro__):
-        raise ValueError("RE3 looks ahead, to later states; use RND, ICM, E3B, Disagreement, PseudoCounts or RIDE")
-    if hasattr(module, "rewards"):
-        raise ValueError(f"{type(module).__name__} mixes several reward modules; give each its own ShapeRollouts")
 
 
 def _flags(what: str, values: torch.Tensor) -> np.ndarray:

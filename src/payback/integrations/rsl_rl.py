@@ -5,8 +5,7 @@
     OnPolicyRunner(env, cfg).learn(1000)
 
 rsl_rl's own PPO adds γ V(s_t) to the reward of every step that `extras["time_outs"]` flags, where a settled debt would
-be paid twice. So time-outs are masked (`on_truncation="settle"`: the time limit is part of the task), or kept and the
-debt left to the value ("carry"):
+be paid twice. So time-outs are masked (`on_truncation="settle"`), or kept and the debt left to the value ("carry"):
 
     F'_t = −Debt_t + γ Debt_t at such a time-out, so that for a critic that sees the debt, V = V_E − Debt,
     r_t + F'_t + γ V(s_t) = r_t + γ V_E(s_t) − Debt_t

@@ -59,10 +59,8 @@ class ShapeVectorReward(Shaping, Wrapper):
         record: str | Path | None = None,
     ):
         if not isinstance(env, Wrapper) or "_reset_once" not in vars(env) or "_vectorized" in vars(env):
-            what = "what skrl's wrap_env returns for a simulator that resets at once"
-            raise TypeError(
-                f"ShapeVectorReward shapes {what}, got {env!r}; shape others before wrap_env, by Gymnasium's"
-            )
+            what = f"what skrl's wrap_env returns for a simulator that resets at once, got {env!r}"
+            raise TypeError(f"ShapeVectorReward shapes {what}; shape others before wrap_env, by Gymnasium's")
         messages.refuse_unknown(transform, on_truncation)
         super().__init__(env)
         bind_bonus(bonus, env.observation_space, env.action_space)

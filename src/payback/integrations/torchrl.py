@@ -20,13 +20,14 @@ from typing import Any
 
 import numpy as np
 
+from payback.core.arrays import to_numpy
 from payback.core.state import leaves, rebuild, roles
 from payback.core.transform import Match, RewardTransform
 from payback.integrations.host import ask, bind_bonus, host, read_tensor, read_tensor_end
 from payback.integrations.wiring import NO_END, STEPS_PER_EPISODE, callers_of, compare, names_of, rehearsed
 from payback.ledger import LedgerState, OnTruncation, make
 from payback.messages import changed_reward, warn
-from payback.monitor import Monitor, changed, to_numpy
+from payback.monitor import Monitor, changed
 
 with host("TorchRL", "pip install 'payback[torchrl]'"):
     import torch
@@ -117,7 +118,11 @@ class ShapeReward(Transform):
         self.monitor.pay_in(str(dtype).removeprefix("torch."))
         transform = self.monitor.ledger.transform
         if isinstance(transform, Match):
-            refuse_stacked(self, transform.gamma)
+            stacked = [part for part in after(self) if isinstance(part, ShapeReward)]
+            if stacked:  # both would keep their debts under the same keys
+                other = getattr(stacked[0].monitor.ledger.transform, "gamma", None)
+                words = "in one environment; add the bonuses up and shape them once"
+                raise ValueError(f"there are two ShapeReward (gamma {transform.gamma}, then {other}) {words}")
             warn_outer_transforms(self)
 
     def close(self) -> None:
@@ -146,9 +151,7 @@ class ShapeReward(Transform):
 
     def forward(self, tensordict: TensorDictBase) -> TensorDictBase:
         """Refuse to shape stored data, whose episodes' histories may be cut off."""
-        raise RuntimeError(
-            "ShapeReward shapes rewards as they are earned; for stored rollouts use payback.shape_rollout"
-        )
+        raise RuntimeError("ShapeReward shapes rewards as they come; for stored rollouts use payback.shape_rollout")
 
     def _state(self, tensordict: TensorDictBase) -> LedgerState:
         """Read each environment's part from the tensordict, as the last axis, and F̄ from the buffers."""
@@ -228,9 +231,7 @@ class BonusTransform(Transform):
         intrinsic_key: str = "intrinsic_reward",
     ):
         if not callable(bonus):
-            raise TypeError(
-                f"BonusTransform calls a bonus such as EpisodicCount(), got {bonus!r}; ShapeReward reads keys"
-            )
+            raise TypeError(f"BonusTransform calls a bonus like EpisodicCount(), got {bonus!r}; ShapeReward reads keys")
         super().__init__(in_keys=[in_key], out_keys=[intrinsic_key])
         self.bonus, self.in_key, self.intrinsic_key, self._steps = bonus, in_key, intrinsic_key, 0
 
@@ -261,7 +262,6 @@ class BonusTransform(Transform):
 
 
 def _reset_mask(tensordict: TensorDictBase, tensordict_reset: TensorDictBase) -> torch.Tensor:
-    """Return which environments are reset, (B,)."""
     mask = tensordict.get("_reset", None)
     return torch.ones(tensordict_reset.batch_size.numel(), dtype=torch.bool) if mask is None else mask.reshape(-1)
 
@@ -306,16 +306,6 @@ def after(shaping: Transform) -> list[Transform]:
         inner = container
 
 
-def refuse_stacked(shaping: Transform, gamma: float) -> None:
-    """Refuse another shaping after this one, because both would keep their debts under the same keys."""
-    for transform in after(shaping):
-        if type(transform) is type(shaping):
-            monitor: Any = transform.monitor
-            other = getattr(monitor.ledger.transform, "gamma", None)
-            words = "in one environment; add the bonuses up and shape them once"
-            raise ValueError(f"there are two ShapeReward (gamma {gamma}, then {other}) {words}")
-
-
 def warn_outer_transforms(shaping: Transform) -> None:
     """Warn of transforms that change rewards around a vector of shaped environments (SerialEnv), which copies them."""
     for _, env in callers_of(("_step",)):
@@ -342,7 +332,15 @@ def check_wiring(env: Any, episodes: int = 20) -> int:
     Takes the finished TransformedEnv. Raises InvarianceError where a transform after ShapeReward changes the reward or
     ends episodes. Returns the number of episodes. Afterwards F̄ is restored, and what the bonus learned stays.
     """
-    shaping = _find(env)
+    inner, found = env, list[Any]()
+    while inner is not None and not found:
+        transform = getattr(inner, "transform", None)
+        members = list(getattr(transform, "transforms", [transform]))
+        found = [member for member in members if hasattr(member, "tampering") and hasattr(member, "monitor")]
+        inner = getattr(inner, "base_env", None)
+    if not found:
+        raise ValueError("check_wiring found no ShapeReward among the transforms; give it the finished TransformedEnv")
+    shaping = found[-1]
     buffers = {name: buffer.clone() for name, buffer in shaping.named_buffers()}
     tampering = vars(shaping.tampering).copy()
     with rehearsed(shaping.monitor):
@@ -357,18 +355,6 @@ def check_wiring(env: Any, episodes: int = 20) -> int:
     if not finished:
         warn(NO_END)
     return finished
-
-
-def _find(env: Any) -> Any:
-    """Return the last ShapeReward among the environment's transforms."""
-    while env is not None:
-        transform = getattr(env, "transform", None)
-        members = list(getattr(transform, "transforms", [transform]))
-        found = [member for member in members if hasattr(member, "tampering") and hasattr(member, "monitor")]
-        if found:
-            return found[-1]
-        env = getattr(env, "base_env", None)
-    raise ValueError("check_wiring found no ShapeReward among the transforms; give it the finished TransformedEnv")
 
 
 def _play(env: Any, shaping: Any, episodes: int) -> int:

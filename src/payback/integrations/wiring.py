@@ -88,10 +88,9 @@ def warn_stacked(env: Any, *outer: float | None) -> None:
     inner = [layer.monitor.ledger.transform for layer in _layers(env) if _shapes(layer)]
     gammas = [*outer, *(getattr(transform, "gamma", None) for transform in inner)]
     if len(gammas) > 1:
-        warn(
-            f"{len(gammas)} shapings are stacked (gamma {', '.join(map(str, gammas))}, the outermost first), which "
-            "overwrite each other's info, and each needs the learner's gamma; add the bonuses up and shape them once"
-        )
+        why = "which overwrite each other's info, and each needs the learner's gamma"
+        stacked = f"{len(gammas)} shapings are stacked (gamma {', '.join(map(str, gammas))}, the outermost first)"
+        warn(f"{stacked}, {why}; add the bonuses up and shape them once")
 
 
 def _layers(env: Any) -> Iterator[Any]:
@@ -133,21 +132,17 @@ def compare(row: list[np.ndarray], step: int, settles: bool, outside: str) -> np
     k = changed(reward, extrinsic, shaped)
     if k is not None:
         paid = float(extrinsic[k] + shaped[k])
-        words = (
-            f"at step {step} the shaping paid {paid:.6g} to environment {k}, but {reward[k]:.6g} came out of "
-            f"{outside}: loans and repayments no longer cancel. Clip, normalise and add up rewards (frame skip) inside "
-            "the shaping, or scale the bonus before its match"
-        )
+        what = f"at step {step} the shaping paid {paid:.6g} to environment {k}, but {reward[k]:.6g} came out"
+        remedy = "Clip, normalise and add up rewards (frame skip) inside it, or scale the bonus before its match"
+        words = f"{what} of {outside}: loans and repayments no longer cancel. {remedy}"
         raise InvarianceError(words, violated="wiring", step=step, paid=float(reward[k]), owed=paid)
     ended = terminated.astype(bool) | truncated.astype(bool)
     carried = np.zeros_like(ended) if settles else seen_cut.astype(bool)
     open_ = ended & (owed != 0) & ~carried
     if open_.any():
         k = int(np.argmax(open_))
-        words = (
-            f"at step {step} environment {k} ended with a debt of {owed[k]:.6g} that the shaping did not settle, "
-            f"because it was ended outside the shaping, by {outside}; put the time limit inside"
-        )
+        found = f"at step {step} environment {k} ended with a debt of {owed[k]:.6g} that the shaping did not settle"
+        words = f"{found}, because it was ended outside the shaping, by {outside}; put the time limit inside"
         raise InvarianceError(words, violated="wiring", step=step, owed=float(owed[k]))
     return ended
 
@@ -161,11 +156,9 @@ def warn_missing_reset(over: np.ndarray, steps: int) -> bool:
     """Warn of an environment that is stepped although its episode is over; return whether there is one."""
     late = np.flatnonzero(over)
     if len(late):
-        warn(
-            f"environment {late[0]} was stepped after its episode had ended (step {steps}), without a reset. If "
-            "something inside the shaping resets by itself, its reset row earned a bonus, although the learner drops "
-            "that row: put Autoreset outside, or set metadata['autoreset_mode'] of the vector environment"
-        )
+        what = f"environment {late[0]} was stepped after its episode had ended (step {steps}), without a reset"
+        why = "If something inside the shaping resets by itself, the learner drops a reset row that earned a bonus"
+        warn(f"{what}. {why}: put Autoreset outside, or set metadata['autoreset_mode'] of the vector environment")
     return len(late) > 0
 
 
@@ -178,12 +171,6 @@ class OuterWrapperCheck:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_before": []}
-
-    def look_once(self) -> None:
-        """Read the stack of the first step only, the one that a traced function takes in Python."""
-        if self.left:
-            self.look()
-            self.left, self._before = 0, []
 
     def look(self) -> None:
         """Read the stack of the step that is being taken, and warn of the first wrapper that changes rewards."""

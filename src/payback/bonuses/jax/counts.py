@@ -16,14 +16,10 @@ import numpy as np
 from payback.bonuses.bonus import ALPHA, LIMIT
 from payback.core.validate import read_count
 
-State = Any
-"""A tuple of arrays."""
-Cell = Callable[[jax.Array], jax.Array]
-"""From observations (B, …) to the cell that each is in, 0 … cells − 1; others count as the nearest cell."""
-Key = Callable[[jax.Array], jax.Array]
-"""From observations (B, …) to the numbers (B, …) that identify each of them when visits are counted."""
-SLOTS = 2**14
-"""Slots of a hashed table, per environment; a step reads and writes one, so more slots cost memory but no time."""
+State = Any  # a tuple of arrays
+Cell = Callable[[jax.Array], jax.Array]  # from observations (B, …) to the cell that each is in, 0 … cells − 1
+Key = Callable[[jax.Array], jax.Array]  # from observations (B, …) to the numbers (B, …) that identify each of them
+SLOTS = 2**14  # of a hashed table, per environment; a step reads and writes one, so more cost memory but no time
 
 
 class PureBonus(NamedTuple):
@@ -38,12 +34,20 @@ class PureBonus(NamedTuple):
     [1.0, 1.0]
     """
 
-    init: Callable[[jax.Array, jax.Array], State]
-    """(key, obs) → state: `obs` (B, …) shows the shapes."""
+    init: Callable[[jax.Array, jax.Array], State]  # (key, obs) → state: `obs` (B, …) shows the shapes
     update: Callable[..., tuple[State, jax.Array]]
     """(state, obs, action, next_obs, done, valid=None) → (state, F), F (B,)."""
     learn: Callable[[State, jax.Array, jax.Array, jax.Array], tuple[State, jax.Array]] | None = None
     """(state, obs, action, next_obs) → (state, loss): one gradient step on rows of the caller's choice."""
+    for_actions: Callable[[int, bool], PureBonus] | None = None
+    """(how many, whether discrete) → the bonus for these actions, of one that was made without `actions`."""
+
+    def bind(self, action_space: Any) -> PureBonus:
+        """Return the bonus for an action space of gymnax's or Gymnasium's; adapters call this."""
+        if self.for_actions is None:
+            return self
+        n = getattr(action_space, "n", None)
+        return self.for_actions(math.prod(action_space.shape), False) if n is None else self.for_actions(int(n), True)
 
     def of_rollout(
         self, state: State, obs: Any, actions: Any, next_obs: Any, dones: Any, valid: Any = None
@@ -69,8 +73,7 @@ class Visits(NamedTuple):
     """Count visits per environment and episode in a table: the present one included, and the start once."""
 
     slots: int
-    slot: Callable[[jax.Array], jax.Array]
-    """From observations (B, …) to slots (B,)."""
+    slot: Callable[[jax.Array], jax.Array]  # from observations (B, …) to slots (B,)
 
     @classmethod
     def by_hash(cls, slots: int, key: Key | None = None) -> Visits:
@@ -151,13 +154,6 @@ def episodic_count(
     return _divided(PureBonus(lambda key, obs: (), pay), visits, root)
 
 
-class Episodic(NamedTuple):
-    """The state of a bonus and the visits that divide it."""
-
-    bonus: State
-    visited: Visited
-
-
 def episodic(bonus: PureBonus, *, root: bool = False, key: Key | None = None, slots: int = SLOTS) -> PureBonus:
     """Divide any pure bonus by the visits of the observation in this episode.
 
@@ -176,6 +172,13 @@ def episodic(bonus: PureBonus, *, root: bool = False, key: Key | None = None, sl
     return _divided(bonus, Visits.by_hash(slots, key), root)
 
 
+class Episodic(NamedTuple):
+    """The state of a bonus and the visits that divide it."""
+
+    bonus: State
+    visited: Visited
+
+
 def _divided(bonus: PureBonus, visits: Visits, root: bool) -> PureBonus:
     def init(key: jax.Array, obs: jax.Array) -> Episodic:
         return Episodic(bonus.init(key, obs), visits.init(obs))
@@ -190,7 +193,10 @@ def _divided(bonus: PureBonus, visits: Visits, root: bool) -> PureBonus:
         inner, loss = bonus.learn(state.bonus, obs, action, next_obs)
         return state._replace(bonus=inner), loss
 
-    return PureBonus(init, update, None if bonus.learn is None else learn)
+    if bonus.for_actions is None:
+        return PureBonus(init, update, None if bonus.learn is None else learn)
+    made = bonus.for_actions
+    return bonus._replace(for_actions=lambda *actions: _divided(made(*actions), visits, root))
 
 
 class Scale(NamedTuple):

@@ -16,12 +16,11 @@ import jax
 import jax.numpy as jnp
 
 from payback.bonuses.bonus import CLIP, LIMIT, WARMUP, read_options
-from payback.bonuses.jax.counts import PureBonus, Scale
+from payback.bonuses.jax.counts import Scale
 from payback.core.validate import read_count
 
 Weights = Any
-Layers = list[tuple[jax.Array, jax.Array]]
-"""Weights (inputs, outputs) and biases, layer by layer."""
+Layers = list[tuple[jax.Array, jax.Array]]  # weights (inputs, outputs) and biases, layer by layer
 
 
 def init_mlp(key: jax.Array, *sizes: int) -> Layers:
@@ -69,10 +68,9 @@ class Rows(NamedTuple):
 class Memory(NamedTuple):
     """What a bonus remembers of the current episodes, and the F that it pays by that."""
 
-    init: Callable[[jax.Array], Any]
-    """obs (B, …) → state."""
+    init: Callable[[jax.Array], Any]  # obs (B, …) → state
+    # (state, novelty, obs, next_obs, done, valid) → (state, F), F (B,); clears the episodes that end here.
     pay: Callable[..., tuple[Any, jax.Array]]
-    """(state, novelty, obs, next_obs, done, valid) → (state, F), F (B,). Clears the episodes that end here."""
 
 
 NO_MEMORY = Memory(lambda obs: (), lambda state, novelty, *rest: (state, novelty))
@@ -97,19 +95,14 @@ class NetworkState(NamedTuple):
 class PureNetworkBonus:
     """The networks, the formula and the loss of a bonus, with the options that all of them take."""
 
-    build: Callable[[jax.Array, int], tuple[Weights, Weights]]
-    """(key, size of an observation) → (fixed, trained) weights."""
-    novelty: Callable[[Weights, Weights, Rows], jax.Array]
-    """(fixed, trained, rows) → F before it is scaled, (B,), or what `memory.pay` takes."""
-    losses: Callable[[Weights, Weights, Rows], jax.Array]
-    """(fixed, trained, rows) → the loss of each row, (B,)."""
+    build: Callable[[jax.Array, int], tuple[Weights, Weights]]  # (key, size of an observation) → (fixed, trained)
+    novelty: Callable[[Weights, Weights, Rows], jax.Array]  # F before it is scaled, (B,), or what `memory.pay` takes
+    losses: Callable[[Weights, Weights, Rows], jax.Array]  # of each row, (B,)
     memory: Memory = NO_MEMORY
     _: KW_ONLY
-    actions: int | None = None
-    """The number of discrete actions, or how many numbers an action has; None if the networks read no actions."""
+    actions: int | None = None  # how many discrete actions, or numbers of an action; None if the networks read none
     discrete: bool = True
-    looks_back: bool = False
-    """Whether the networks read s beside s′, as all that read actions do; otherwise s is not kept."""
+    looks_back: bool = False  # whether the networks read s beside s′, as all that read actions do
     alpha: float
     rate: float
     normalise: bool = True
@@ -125,10 +118,6 @@ class PureNetworkBonus:
         if self.actions is not None:
             read_count("actions", self.actions, 1)
 
-    def bonus(self) -> PureBonus:
-        """Return the pure functions."""
-        return PureBonus(self.init, self.update, self.learn)
-
     def init(self, key: jax.Array, obs: jax.Array) -> NetworkState:
         """Draw weights, for as many environments as `obs` has rows."""
         rows = _flat(obs)
@@ -137,19 +126,11 @@ class PureNetworkBonus:
         fixed, trained = self.build(draw, size)
         action = jnp.zeros(B, jnp.int32) if self.discrete else jnp.zeros((B, self.actions or 0))
         row = self._read(rows, action, rows, jnp.zeros(B, bool))
-        zeros = jax.tree.map(jnp.zeros_like, trained)
-        return NetworkState(
-            fixed=fixed,
-            trained=trained,
-            optimiser=Adam(jnp.zeros((), jnp.int32), zeros, zeros),
-            mean=jnp.zeros(size),
-            var=jnp.ones(size),
-            scale=Scale.init(),
-            memory=self.memory.init(obs),
-            kept=jax.tree.map(self._room_for, row) if self.learn_every else None,
-            calls=jnp.zeros((), jnp.int32),
-            key=key,
-        )
+        kept = jax.tree.map(lambda part: jnp.zeros((self.learn_every, *part.shape), part.dtype), row)
+        zeros, mean, var = jax.tree.map(jnp.zeros_like, trained), jnp.zeros(size), jnp.ones(size)
+        optimiser, calls = Adam(jnp.zeros((), jnp.int32), zeros, zeros), jnp.zeros((), jnp.int32)
+        memory, kept = self.memory.init(obs), kept if self.learn_every else None
+        return NetworkState(fixed, trained, optimiser, mean, var, Scale.init(), memory, kept, calls, key)
 
     def update(
         self, state: NetworkState, obs: Any, action: Any, next_obs: jax.Array, done: Any, valid: Any = None
@@ -173,25 +154,18 @@ class PureNetworkBonus:
     def _read(self, obs: Any, action: Any, next_obs: jax.Array, valid: Any) -> Rows:
         y = _flat(next_obs)
         x = _flat(obs) if self.looks_back or self.actions is not None else None
-        a = None if self.actions is None else self._encode(action, len(y), self.actions)
+        a = None
+        if self.actions is not None:
+            if action is None:
+                raise ValueError("this bonus needs the action of every step, got None: pass the actions taken")
+            B, n = len(y), self.actions
+            a = jax.nn.one_hot(action, n) if self.discrete else jnp.reshape(action, (B, n)).astype(jnp.float32)
         counted = jnp.ones(len(y), bool) if valid is None else valid
         # Invalid rows may hold anything: 0 keeps what is not finite out of the sums.
         x, a, y = jax.tree.map(lambda part: jnp.where(counted[:, None], part, 0.0), (x, a, y))
         return Rows(x, a, y, counted)
 
-    def _encode(self, action: Any, B: int, actions: int) -> jax.Array:
-        """Return the actions as (B, actions) floats, one-hot if they are discrete."""
-        if action is None:
-            raise ValueError("this bonus needs the action of every step, got None: pass the actions that were taken")
-        if self.discrete:
-            return jax.nn.one_hot(action, actions)
-        return jnp.reshape(action, (B, actions)).astype(jnp.float32)
-
-    def _room_for(self, part: jax.Array) -> jax.Array:
-        return jnp.zeros((self.learn_every, *part.shape), part.dtype)
-
     def _see(self, state: NetworkState, rows: Rows) -> Rows:
-        """Whiten s and s′ by the rows of earlier calls."""
         if not self.whiten:
             return rows
         scale = jax.lax.rsqrt(state.var + 1e-8)
@@ -207,14 +181,10 @@ class PureNetworkBonus:
         share = n / jnp.maximum(state.scale.seen + n, 1)
         delta = mean - state.mean
         spread = jnp.where(state.scale.seen > 0, (1 - share) * delta * delta, 0.0)
-        return state._replace(
-            mean=state.mean + share * delta,
-            var=state.var + share * (var - state.var + spread),
-            scale=state.scale.add(F, n, self.warmup),
-        )
+        mean, var = state.mean + share * delta, state.var + share * (var - state.var + spread)
+        return state._replace(mean=mean, var=var, scale=state.scale.add(F, n, self.warmup))
 
     def _learn_if_it_is_time(self, state: NetworkState) -> NetworkState:
-        """Learn from the kept rows after `learn_every` calls."""
 
         def learn(trained: Weights, optimiser: Adam, key: jax.Array, calls: jax.Array) -> tuple[Any, ...]:
             after, (key, draw) = state._replace(trained=trained, optimiser=optimiser), jax.random.split(key)
@@ -232,7 +202,6 @@ class PureNetworkBonus:
         return state._replace(trained=trained, optimiser=optimiser, key=key, calls=calls)
 
     def _step(self, state: NetworkState, rows: Rows) -> tuple[NetworkState, jax.Array]:
-        """Take one gradient step on the valid rows, if there are any."""
         seen, count = self._see(state, rows), rows.valid.sum()
 
         def loss(trained: Weights) -> jax.Array:

@@ -1,8 +1,8 @@
 """Pure network bonuses, with the formulas, losses and initial weights of those in `payback.bonuses.torch`.
 
 Observations are flattened, images too. `actions` is the number of discrete actions, or with `discrete=False` how many
-numbers an action has. Visits are counted as in `episodic`, by `key` of the observations in a hashed table of `slots`.
-Where a batch to learn from has invalid rows, they get no weight.
+numbers an action has; the gymnax adapter finds it in the environment. Visits are counted as in `episodic`, by `key` of
+the observations in a hashed table of `slots`. Where a batch to learn from has invalid rows, they get no weight.
 """
 
 # JAX's array constructors take a dtype and a sharding without types, and NamedTuples do not type their lambdas.
@@ -11,8 +11,8 @@ Where a batch to learn from has invalid rows, they get no weight.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any, Unpack
+from functools import partial, wraps
+from typing import Any, ParamSpec, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,25 @@ import jax.numpy as jnp
 from payback.bonuses.bonus import ALPHA, Options
 from payback.bonuses.jax.counts import SLOTS, Key, PureBonus, Visits
 from payback.bonuses.jax.engine import Memory, PureNetworkBonus, Rows, Weights, init_mlp, mlp
+
+P = ParamSpec("P")
+
+
+def _bound_later(make: Callable[P, PureBonus]) -> Callable[P, PureBonus]:
+    """Let `make` wait for its `actions`, the first argument, until `PureBonus.bind`."""
+
+    def unknown(*row: Any) -> Any:
+        raise ValueError(f"{make.__name__} does not know the actions: pass actions=, or bind(env.action_space(params))")
+
+    @wraps(make)
+    def made(*args: P.args, **options: P.kwargs) -> PureBonus:
+        actions, *rest = args or (options.pop("actions", None),)
+        if actions is not None:
+            return make(actions, *rest, **options)  # type: ignore[call-arg]
+        options.pop("discrete", None)
+        return PureBonus(unknown, unknown, unknown, lambda n, kind: make(n, *rest, **options, discrete=kind))  # type: ignore[call-arg]
+
+    return made
 
 
 def rnd(
@@ -37,7 +56,7 @@ def rnd(
     (3,)
     """
     build = partial(_distillation, width=width, latent=latent)
-    return PureNetworkBonus(build, _error, _mean_error, alpha=alpha, rate=rate, **options).bonus()
+    return _bonus(build, _error, _mean_error, alpha=alpha, rate=rate, **options)
 
 
 def noveld(
@@ -64,13 +83,12 @@ def noveld(
     """
     build, novelty = partial(_distillation, width=width, latent=latent), partial(_difference, margin=margin)
     memory = _per_visit(Visits.by_hash(slots, key), lambda n: (n == 1).astype(jnp.float32))
-    return PureNetworkBonus(
-        build, novelty, _mean_error, memory, looks_back=True, alpha=alpha, rate=rate, **options
-    ).bonus()
+    return _bonus(build, novelty, _mean_error, memory, looks_back=True, alpha=alpha, rate=rate, **options)
 
 
+@_bound_later
 def icm(
-    actions: int,
+    actions: int | None = None,
     alpha: float = ALPHA,
     *,
     discrete: bool = True,
@@ -92,13 +110,12 @@ def icm(
     """
     build = partial(_dynamics, actions=actions, width=width, latent=latent)
     losses = partial(_dynamics_losses, discrete=discrete, forward=forward, inverse=inverse)
-    return PureNetworkBonus(
-        build, _surprise, losses, actions=actions, discrete=discrete, alpha=alpha, rate=rate, **options
-    ).bonus()
+    return _bonus(build, _surprise, losses, actions=actions, discrete=discrete, alpha=alpha, rate=rate, **options)
 
 
+@_bound_later
 def ride(
-    actions: int,
+    actions: int | None = None,
     alpha: float = ALPHA,
     *,
     discrete: bool = True,
@@ -125,13 +142,13 @@ def ride(
     build = partial(_dynamics, actions=actions, width=width, latent=latent)
     losses = partial(_dynamics_losses, discrete=discrete, forward=forward, inverse=inverse)
     memory = _per_visit(Visits.by_hash(slots, key), lambda n: jax.lax.rsqrt(n.astype(jnp.float32)))
-    return PureNetworkBonus(
-        build, _impact, losses, memory, actions=actions, discrete=discrete, alpha=alpha, rate=rate, **options
-    ).bonus()
+    read = {"actions": actions, "discrete": discrete}
+    return _bonus(build, _impact, losses, memory, **read, alpha=alpha, rate=rate, **options)
 
 
+@_bound_later
 def e3b(
-    actions: int,
+    actions: int | None = None,
     alpha: float = ALPHA,
     *,
     discrete: bool = True,
@@ -157,9 +174,13 @@ def e3b(
         raise ValueError(f"ridge must be larger than 0, because C has to be inverted; got {ridge!r}")
     build = partial(_dynamics, actions=actions, width=width, latent=latent, forward=False)
     losses, memory = partial(_misread, discrete=discrete), _ellipsoid(latent, ridge)
-    return PureNetworkBonus(
-        build, _features, losses, memory, actions=actions, discrete=discrete, alpha=alpha, rate=rate, **options
-    ).bonus()
+    read = {"actions": actions, "discrete": discrete}
+    return _bonus(build, _features, losses, memory, **read, alpha=alpha, rate=rate, **options)
+
+
+def _bonus(*method: Any, **options: Any) -> PureBonus:
+    network = PureNetworkBonus(*method, **options)
+    return PureBonus(network.init, network.update, network.learn)
 
 
 # ------------------------------------------------------------------ formulas and losses: (fixed, trained, rows) → (B,)
@@ -172,7 +193,6 @@ def _distillation(key: jax.Array, size: int, *, width: int, latent: int) -> tupl
 
 
 def _error(fixed: Weights, trained: Weights, rows: Rows) -> jax.Array:
-    """Return ‖f̂(s′) − f(s′)‖²."""
     return ((mlp(trained, rows.y) - mlp(fixed, rows.y)) ** 2).sum(axis=-1)
 
 
@@ -182,13 +202,12 @@ def _mean_error(fixed: Weights, trained: Weights, rows: Rows) -> jax.Array:
 
 
 def _difference(fixed: Weights, trained: Weights, rows: Rows, *, margin: float) -> jax.Array:
-    """Return max(ν(s′) − c ν(s), 0)."""
     after, before = _error(fixed, trained, rows), _error(fixed, trained, rows._replace(y=rows.x))
     return jnp.maximum(after - margin * before, 0.0)
 
 
 def _dynamics(
-    key: jax.Array, size: int, *, actions: int, width: int, latent: int, forward: bool = True
+    key: jax.Array, size: int, *, actions: Any, width: int, latent: int, forward: bool = True
 ) -> tuple[Weights, Weights]:
     """Return φ(s), the forward model g(φ(s), a) → φ(s′) and the inverse model (φ(s), φ(s′)) → a."""
     one, two, three = jax.random.split(key, 3)
@@ -203,13 +222,11 @@ def _features(fixed: Weights, trained: Weights, rows: Rows) -> jax.Array:
 
 
 def _surprise(fixed: Weights, trained: Weights, rows: Rows) -> jax.Array:
-    """Return ‖φ(s′) − g(φ(s), a)‖²."""
     before, after = mlp(trained["encoder"], rows.x), mlp(trained["encoder"], rows.y)
     return ((mlp(trained["model"], jnp.concatenate([before, rows.a], axis=-1)) - after) ** 2).sum(axis=-1)
 
 
 def _impact(fixed: Weights, trained: Weights, rows: Rows) -> jax.Array:
-    """Return ‖φ(s′) − φ(s)‖."""
     before, after = mlp(trained["encoder"], rows.x), mlp(trained["encoder"], rows.y)
     return jnp.sqrt(((after - before) ** 2).sum(axis=-1))
 

@@ -14,8 +14,7 @@ import torch
 
 from payback.bonuses.observations import View, as_array, flat_rows, numbers_of, refuse_other_actions
 
-NARROW = (torch.uint8, torch.int8, torch.float32, torch.float16)
-"""Dtypes that are kept as they are; others become float32."""
+NARROW = (torch.uint8, torch.int8, torch.float32, torch.float16)  # kept as they are; others become float32
 
 
 class ObservationEncoder:
@@ -42,17 +41,13 @@ class ObservationEncoder:
         rows = self._as_tensor(obs if self._view is None else self._view(obs))
         if rows.ndim == 1:
             if self._states is None or rows.dtype.is_floating_point:
-                dtype = str(rows.dtype).removeprefix("torch.")
-                raise TypeError(
-                    f"{self._name} cannot read an observation of one number ({dtype}): it takes vectors and images; "
-                    "for a Discrete space of n states pass view=lambda obs: np.eye(n)[obs]"
-                )
+                what = f"an observation of one number ({str(rows.dtype).removeprefix('torch.')}): it takes vectors"
+                remedy = "for a Discrete space of n states pass view=lambda obs: np.eye(n)[obs]"
+                raise TypeError(f"{self._name} cannot read {what} and images; {remedy}")
             return _one_hot(self._name, "observations", rows.to(torch.int64), *self._states)
         if rows.ndim > 4:
-            raise TypeError(
-                f"{self._name} cannot read observations of shape {tuple(rows.shape[1:])}: it takes vectors, images of "
-                "two or three axes, and Dicts; pass view=, a function that flattens them"
-            )
+            takes = "it takes vectors, images of two or three axes and Dicts; pass view=, a function that flattens them"
+            raise TypeError(f"{self._name} cannot read observations of shape {tuple(rows.shape[1:])}: {takes}")
         if rows.ndim == 3:
             return rows[:, None]
         if rows.ndim == 4 and self._channels_are_last is None:
@@ -82,15 +77,11 @@ def _layout_of(name: str, shape: tuple[int, ...], asked: str | None) -> str:
     last, first = shape[2] < min(shape[:2]), shape[0] < min(shape[1:])
     seen = "HWC" if last else "CHW" if first else None
     if asked is not None and seen not in (None, asked):
-        raise ValueError(
-            f"{name}: layout={asked!r} was asked for, but images of shape {shape} look like {seen}, because channels "
-            f"are fewer than pixels; pass layout={seen!r}, or transpose the image"
-        )
+        looks = f"images of shape {shape} look like {seen}; pass layout={seen!r}, or transpose the image"
+        raise ValueError(f"{name}: layout={asked!r} was asked for, but {looks}")
     if asked is None and seen is None:
-        raise ValueError(
-            f"{name}: images of shape {shape} do not show which axis has the channels; "
-            'pass layout="HWC" (last) or layout="CHW" (first)'
-        )
+        remedy = 'pass layout="HWC" (last) or layout="CHW" (first)'
+        raise ValueError(f"{name}: images of shape {shape} do not show which axis has the channels; {remedy}")
     return asked or seen or "HWC"
 
 
@@ -99,10 +90,8 @@ def _one_hot(name: str, what: str, numbers: torch.Tensor, n: int, first: int) ->
     index = numbers.to(torch.int64) - first
     no_numbers = numbers.dtype.is_floating_point or numbers.dtype == torch.bool
     if no_numbers or bool(((index < 0) | (index >= n)).any()):
-        raise ValueError(
-            f"{name}: {what} must be whole numbers from {first} to {first + n - 1}, "
-            f"got {numbers.tolist() if numbers.numel() <= 32 else 'others'}"
-        )
+        got = f"got {numbers.tolist() if numbers.numel() <= 32 else 'others'}"
+        raise ValueError(f"{name}: {what} must be whole numbers from {first} to {first + n - 1}, {got}")
     return torch.nn.functional.one_hot(index, n).float()
 
 
@@ -119,10 +108,8 @@ class ActionEncoder:
         shape = getattr(actions, "shape", None)
         self.discrete = _is_discrete(actions)
         if not self.discrete and (shape is None or getattr(actions, "nvec", None) is not None):
-            raise TypeError(
-                f"{name}: actions is the number of discrete actions, or a Discrete, Box or MultiBinary space, "
-                f"got {type(actions).__name__}"
-            )
+            takes = "the number of discrete actions, or a Discrete, Box or MultiBinary space"
+            raise TypeError(f"{name}: actions is {takes}, got {type(actions).__name__}")
         self.size = int(getattr(actions, "n", actions)) if self.discrete else int(np.prod(shape or (1,)))
         if self.size < 1:
             raise ValueError(f"{name}: actions must be at least 1, got {actions}")
@@ -138,10 +125,8 @@ class ActionEncoder:
         if self.discrete:
             return _one_hot(self._name, "actions", array.reshape(-1), self.size, self._first).to(self._device)
         if array.numel() != B * self.size:
-            raise ValueError(
-                f"{self._name} needs actions of {self.size} numbers each, got an array of shape {tuple(array.shape)}; "
-                "is the space that of one environment?"
-            )
+            got = f"got an array of shape {tuple(array.shape)}; is the space that of one environment?"
+            raise ValueError(f"{self._name} needs actions of {self.size} numbers each, {got}")
         return array.reshape(B, self.size).to(torch.float32, copy=True).to(self._device)
 
     def _arrays(self) -> dict[str, np.ndarray]:

@@ -21,42 +21,36 @@ from payback.bonuses.torch.encoders import ActionEncoder, ObservationEncoder
 from payback.bonuses.torch.memory import Batch, Ellipsoid, Learning, PerVisit, Rows, Whitening, scale_steps, whitened
 from payback.core.arrays import all_finite
 
-SEGMENT = 4096
-"""The most rows of a rollout that pass the networks at once."""
+SEGMENT = 4096  # the most rows of a rollout that pass the networks at once
+# Hosts may collect in inference mode, as rsl_rl does, or without gradients, which learning needs.
 _with_gradients = torch.inference_mode(False)
-"""Hosts may collect in inference mode, as rsl_rl does, or without gradients, which learning needs."""
 
 
 class Options(bonus.Options, total=False):
     """Options of every network bonus in Torch, beside its own sizes."""
 
-    view: View | None
-    """From a batch of observations to the array that the networks see."""
-    layout: str | None
-    """Where an image's channels are: "HWC", "CHW", or None to infer it from the shape."""
+    view: View | None  # from a batch of observations to the array that the networks see
+    layout: str | None  # where an image's channels are: "HWC", "CHW", or None to infer it from the shape
     device: str | torch.device
-    seed: int
-    """Repeats weights and the draw of transitions; Torch's own generator is left alone."""
+    seed: int  # repeats weights and the draw of transitions; Torch's own generator is left alone
 
 
 @dataclass(frozen=True)
 class Method:
-    """What one intrinsic reward is, in terms of x, a, y: whitened s, encoded a, whitened s′, (B, …)."""
+    """What one intrinsic reward is, in terms of x, a, y: whitened s, encoded a, whitened s′, (B, …).
+
+    `build` maps the shape of an observation and an `ActionEncoder`, or None, to networks; those without gradient stay
+    as drawn. `novelty` and `loss` take (networks, x, a, y).
+    """
 
     name: str
-    sizes: Mapping[str, Any]
-    """Saved with the bonus and compared when it is loaded."""
+    sizes: Mapping[str, Any]  # saved with the bonus and compared when it is loaded
     build: Callable[[tuple[int, ...], Any], nn.ModuleDict]
-    """(shape of an observation, `ActionEncoder` or None) → networks; those without gradient stay as drawn."""
-    novelty: Callable[[nn.ModuleDict, Any, Any, torch.Tensor], torch.Tensor]
-    """(networks, x, a, y) → (B,), or what `memory.pay` takes."""
-    loss: Callable[[nn.ModuleDict, Any, Any, torch.Tensor], torch.Tensor]
-    """(networks, x, a, y) → the number to minimise."""
-    memory: PerVisit | Ellipsoid | None = None
-    """What it remembers of the current episodes."""
+    novelty: Callable[[nn.ModuleDict, Any, Any, torch.Tensor], torch.Tensor]  # (B,), or what `memory.pay` takes
+    loss: Callable[[nn.ModuleDict, Any, Any, torch.Tensor], torch.Tensor]  # the number to minimise
+    memory: PerVisit | Ellipsoid | None = None  # of the current episodes
     reads_actions: bool = False
-    looks_back: bool = False
-    """Whether the networks read s as well as s′."""
+    looks_back: bool = False  # whether the networks read s as well as s′
 
 
 class NetworkBonus(Bonus):
@@ -100,8 +94,7 @@ class NetworkBonus(Bonus):
         self._actions = None if actions is None else ActionEncoder(self.name, actions, self._device)
         self._learning = Learning(learn_every, share, batch_size, seed)
         self._shape: tuple[int, ...] | None = None
-        self.networks = nn.ModuleDict()
-        """Made at the first call, when the observations' shape is known."""
+        self.networks = nn.ModuleDict()  # made at the first call, when the observations' shape is known
 
     @_with_gradients
     def __call__(self, obs: Any, action: Any, next_obs: Any, info: Any) -> np.ndarray:
@@ -122,11 +115,12 @@ class NetworkBonus(Bonus):
         The networks see all steps up to the next time to learn at once, each whitened by the steps before it. The
         device is waited for once per rollout; RIDE and NovelD, which count visits, copy the observations to the host.
         """
-        ends, counted = rollout_flags(self.name, (obs, actions, next_obs), dones, valid)
+        blocks = obs, actions, next_obs
+        ends, counted = rollout_flags(self.name, blocks, dones, valid)
         if not ends.size:
             return as_tensor_like(next_obs, np.zeros(ends.shape))
         T, B = ends.shape
-        batch = self._read(*(map_parts(_as_rows, part) for part in (obs, actions, next_obs)))
+        batch = self._read(*(map_parts(lambda x: x.reshape(-1, *x.shape[2:]), block) for block in blocks))
         of_step = np.full(T, B) if counted is None else counted.sum(axis=1)
         self._refuse_not_finite(batch, None if counted is None else counted.ravel(), B)
         novelty, t = torch.zeros(T, B, device=self._device), 0
@@ -161,10 +155,8 @@ class NetworkBonus(Bonus):
 
     def _read(self, obs: Any, action: Any, next_obs: Any) -> Batch:
         if self.method.reads_actions and self._actions is None:
-            raise ValueError(
-                f"{self.name} does not know the action space: pass actions=env.action_space, that of one environment, "
-                "or use an adapter, which binds the bonus to its environment"
-            )
+            remedy = "pass actions=env.action_space, that of one environment, or use an adapter, which binds the bonus"
+            raise ValueError(f"{self.name} does not know the action space: {remedy}")
         y = self._encode(next_obs)
         if self._shape is None:
             self._build(tuple(y.shape[1:]))
@@ -269,19 +261,18 @@ class NetworkBonus(Bonus):
     def _restore(self, arrays: dict[str, np.ndarray], path: str) -> None:
         shape = tuple(arrays["shape"].tolist())
         if self._shape is not None and shape and shape != self._shape:
-            raise ValueError(
-                f"{path} holds a {self.name} for observations of shape {shape}, this one sees {self._shape}"
-            )
+            what = f"a {self.name} for observations of shape {shape}"
+            raise ValueError(f"{path} holds {what}, this one sees {self._shape}")
         if self._actions is None and "action_space" in arrays:
             self._actions = ActionEncoder.restored(self.name, arrays, self._device)
         self._learning._restore(arrays, self._device)
         super()._restore(arrays, path)
         self._shape = None
-        if shape:
-            self._build(shape)
-            self._restore_networks({key: torch.from_numpy(value) for key, value in arrays.items()})
+        if not shape:
+            return
+        self._build(shape)
+        saved = {key: torch.from_numpy(value) for key, value in arrays.items()}
 
-    def _restore_networks(self, saved: dict[str, torch.Tensor]) -> None:
         def under(prefix: str) -> dict[str, torch.Tensor]:
             return {key.removeprefix(prefix): value for key, value in saved.items() if key.startswith(prefix)}
 
@@ -294,7 +285,6 @@ class NetworkBonus(Bonus):
 
 
 def _read_device(name: str, device: str | torch.device) -> torch.device:
-    """Return the device, or raise if this Torch does not have it."""
     try:
         found = torch.device(device)
         torch.empty(0, device=found)
@@ -302,8 +292,3 @@ def _read_device(name: str, device: str | torch.device) -> torch.device:
         there = "cpu, cuda" if torch.cuda.is_available() else "cpu"
         raise ValueError(f"{name}: the device {str(device)!r} is not there; this Torch has {there}") from error
     return found
-
-
-def _as_rows(block: Any) -> Any:
-    """Return a (T, B, …) block as (T·B, …) rows."""
-    return block.reshape(-1, *block.shape[2:])

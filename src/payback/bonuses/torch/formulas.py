@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, Unpack, cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from payback.bonuses.bonus import ALPHA
 from payback.bonuses.observations import Key
@@ -63,8 +63,7 @@ def NovelD(  # noqa: N802  the method's name
 
         F_t = α max(ν(s_{t+1}) − c ν(s_t), 0) · [s_{t+1} is visited for the first time in this episode]
 
-    ν is the error of `RND` and c the `margin`. The authors clip the total reward to ±1, which would break the
-    repayment.
+    ν is the error of `RND` and c the `margin`. The authors clip the total reward to ±1, which breaks the repayment.
 
     >>> import numpy as np
     >>> bonus, obs = NovelD(), np.eye(3, dtype=np.float32)
@@ -93,8 +92,7 @@ def ICM(  # noqa: N802  the method's name
 
         F_t = α ‖φ(s_{t+1}) − g(φ(s_t), a_t)‖²
 
-    φ learns to predict a_t from s_t and s_{t+1}, so that it can ignore noise that no action influences. `forward` and
-    `inverse` are the paper's β and 1 − β.
+    φ learns to predict a_t from s_t and s_{t+1}, so it can ignore noise. `forward` and `inverse` are β and 1 − β.
 
     >>> import numpy as np
     >>> bonus, obs = ICM(actions=2), np.ones((4, 3), np.float32)
@@ -198,7 +196,7 @@ def Disagreement(  # noqa: N802  the method's name
 class Layers(nn.Sequential):
     """Apply layers one after the other, without looking for hooks, which takes a quarter of a small pass."""
 
-    def __call__(self, input: torch.Tensor) -> torch.Tensor:
+    def __call__(self, input: Tensor) -> Tensor:
         """Return the output of the last layer."""
         for layer in self:
             input = layer.forward(input)
@@ -206,7 +204,6 @@ class Layers(nn.Sequential):
 
 
 def _mlp(*sizes: int) -> Layers:
-    """Return linear layers of these sizes with ReLU between them."""
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(sizes):
         layers += [nn.Linear(inputs, outputs), nn.ReLU(inplace=True)]
@@ -214,12 +211,10 @@ def _mlp(*sizes: int) -> Layers:
 
 
 def _encoder(shape: tuple[int, ...], *sizes: int) -> Layers:
-    """Return a network from observations of this shape through hidden `sizes` to the last of them.
-
-    Images (C, H, W) first pass three convolutions as in RIDE and NovelD: 7×7 views become 1×1, 84×84 pixels 11×11.
-    """
+    """Return a network from observations of this shape through hidden `sizes` to the last of them."""
     if len(shape) == 1:
         return _mlp(shape[0], *sizes)
+    # Images (C, H, W) pass three convolutions as in RIDE and NovelD: 7×7 views become 1×1, 84×84 pixels 11×11.
     convolutions: list[nn.Module] = []
     depth, *pixels = shape
     for _ in range(3):
@@ -245,48 +240,40 @@ def _dynamics(shape: tuple[int, ...], actions: Any, width: int, latent: int, for
 
 
 def _ensemble(shape: tuple[int, ...], actions: Any, models: int, width: int, latent: int) -> nn.ModuleDict:
-    """Return the fixed features and the forward models."""
     target = _encoder(shape, width, latent).requires_grad_(False)
     ensemble = nn.ModuleList(_mlp(latent + actions.size, width, latent) for _ in range(models))
     return nn.ModuleDict({"target": target, "models": ensemble})
 
 
-def _error(networks: nn.ModuleDict, x: Any, a: Any, y: torch.Tensor) -> torch.Tensor:
-    """Return ‖f̂(y) − f(y)‖², (B,)."""
+def _error(networks: nn.ModuleDict, x: Any, a: Any, y: Tensor) -> Tensor:
     return (networks["predictor"](y) - networks["target"](y)).square().sum(dim=1)
 
 
-def _error_loss(networks: nn.ModuleDict, x: Any, a: Any, y: torch.Tensor) -> torch.Tensor:
+def _error_loss(networks: nn.ModuleDict, x: Any, a: Any, y: Tensor) -> Tensor:
     """Return the mean squared error per feature, so that the rate means the same for every latent size."""
     return (networks["predictor"](y) - networks["target"](y)).square().mean()
 
 
-def _difference(networks: nn.ModuleDict, x: torch.Tensor, a: Any, y: torch.Tensor, margin: float) -> torch.Tensor:
-    """Return max(ν(s′) − c ν(s), 0), (B,)."""
+def _difference(networks: nn.ModuleDict, x: Tensor, a: Any, y: Tensor, margin: float) -> Tensor:
     before, after = _error(networks, x, a, torch.cat([x, y])).chunk(2)
     return (after - margin * before).clamp(min=0)
 
 
-def _surprise(networks: nn.ModuleDict, x: torch.Tensor, a: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Return ‖φ(s′) − g(φ(s), a)‖², (B,)."""
+def _surprise(networks: nn.ModuleDict, x: Tensor, a: Tensor, y: Tensor) -> Tensor:
     before, after = networks["encoder"](torch.cat([x, y])).chunk(2)
     return (networks["model"](torch.cat([before, a], dim=1)) - after).square().sum(dim=1)
 
 
-def _impact(networks: nn.ModuleDict, x: torch.Tensor, a: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Return ‖φ(s′) − φ(s)‖, (B,)."""
+def _impact(networks: nn.ModuleDict, x: Tensor, a: Tensor, y: Tensor) -> Tensor:
     before, after = networks["encoder"](torch.cat([x, y])).chunk(2)
     return (after - before).square().sum(dim=1).sqrt()
 
 
-def _features(networks: nn.ModuleDict, x: Any, a: Any, y: torch.Tensor) -> torch.Tensor:
-    """Return φ(s′), (B, latent)."""
+def _features(networks: nn.ModuleDict, x: Any, a: Any, y: Tensor) -> Tensor:
     return networks["encoder"](y)
 
 
-def _dynamics_loss(
-    networks: nn.ModuleDict, x: torch.Tensor, a: torch.Tensor, y: torch.Tensor, *, forward: float, inverse: float
-) -> torch.Tensor:
+def _dynamics_loss(networks: nn.ModuleDict, x: Tensor, a: Tensor, y: Tensor, forward: float, inverse: float) -> Tensor:
     """Return  forward · ½‖g(φ(s), a) − φ(s′)‖² + inverse · (error of a predicted from φ(s), φ(s′))."""
     before, after = networks["encoder"](torch.cat([x, y])).chunk(2)
     loss = inverse * networks["inverse_loss"](networks["inverse"](torch.cat([before, after], dim=1)), a)
@@ -296,19 +283,19 @@ def _dynamics_loss(
     return forward * 0.5 * (ahead - after).square().sum(dim=1).mean() + loss
 
 
-def _guesses(networks: nn.ModuleDict, x: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
+def _guesses(networks: nn.ModuleDict, x: Tensor, a: Tensor) -> Tensor:
     """Return every model's prediction of φ(s′), (models, B, latent)."""
     inputs, models = torch.cat([networks["target"](x), a], dim=1), cast(nn.ModuleList, networks["models"])
     return torch.stack([model(inputs) for model in models])
 
 
-def _spread(networks: nn.ModuleDict, x: torch.Tensor, a: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+def _spread(networks: nn.ModuleDict, x: Tensor, a: Tensor, y: Tensor) -> Tensor:
     """Return the variance of the predictions, mean over φ(s′), (B,)."""
     if not len(x):  # Torch warns of the variance of no rows
         return x.new_zeros(0)
     return _guesses(networks, x, a).var(dim=0, correction=0).mean(dim=1)
 
 
-def _ensemble_loss(networks: nn.ModuleDict, x: torch.Tensor, a: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+def _ensemble_loss(networks: nn.ModuleDict, x: Tensor, a: Tensor, y: Tensor) -> Tensor:
     """Return the models' mean squared error, summed over the models, which share no weights."""
     return (_guesses(networks, x, a) - networks["target"](y)).square().mean(dim=(1, 2)).sum()

@@ -12,11 +12,10 @@ import numpy as np
 import torch
 
 from payback.bonuses.bonus import CLIP, Scale
+from payback.bonuses.counts import Visits
 from payback.bonuses.observations import Key, refuse_other_number, rows_to_reset
-from payback.bonuses.visits import Visits
 
-Batch = dict[str, torch.Tensor]
-"""s as "x", a as "a" and s′ as "y" of N rows, not yet whitened; without what a bonus does not read."""
+Batch = dict[str, torch.Tensor]  # s as "x", a as "a", s′ as "y" of N rows, not yet whitened; what a bonus reads
 
 
 class Rows(NamedTuple):

@@ -14,7 +14,7 @@ from stable_baselines3.her import HerReplayBuffer
 
 from payback.core.state import running_mean
 from payback.core.transform import Match
-from payback.integrations.sb3.collect_bonus import BonusAdvantage, bonus_advantage
+from payback.integrations.sb3.collect_bonus import bonus_advantage
 from payback.integrations.sb3.saved_model import Stack, keep_means, restore_means, shapings_of
 from payback.integrations.sb3.shape_vector_reward import ShapeVectorReward
 from payback.integrations.wiring import names_of
@@ -38,29 +38,21 @@ class CheckShaping(BaseCallback):
     For an environment in `CollectBonus` it adds the bonus' advantage to each rollout instead.
     """
 
-    _buffer: BufferCheck
-    _stack: Stack
-    _gamma: float | None
-    _advantage: BonusAdvantage | None
-
     def __init__(self, strict: bool = True):
         super().__init__()
         self.strict = strict
         self._tampered = self._hidden = False
-        self._sums, self._steps = [0.0] * 4, 0
+        self._reported: list[tuple[list[float], ...]] = []  # of this rollout, by step
 
     def _on_training_start(self) -> None:
         self._gamma = getattr(self.model, "gamma", None)
         self._advantage = bonus_advantage(self.model, self.training_env)
         if self._advantage is not None:
-            for problem in self._advantage.problems():
-                self._report(problem)
-            self._advantage.restore()
-            return
+            self._report(*self._advantage.problems())
+            return self._advantage.restore()
         self._buffer = BufferCheck(self.model)
         self._stack = shapings_of(self.training_env)
-        for problem in problems_of(self.model, self._stack):
-            self._report(problem)
+        self._report(*problems_of(self.model, self._stack))
         blind = [shaping for shaping, _ in self._stack if not shaping.observes_debt]
         matches = any(isinstance(shaping.monitor.ledger.transform, Match) for shaping in blind)
         if matches and isinstance(self.model, OffPolicyAlgorithm):
@@ -76,8 +68,7 @@ class CheckShaping(BaseCallback):
                 self._report_once(self._advantage.changed(self.locals))
             return True
         outermost = self._stack[0][0]
-        self._sums = [total + sum(values) for total, values in zip(self._sums, outermost.reported, strict=True)]
-        self._steps += 1
+        self._reported.append(outermost.reported)
         given, ends, infos = (self.locals.get(key) for key in ("rewards", "dones", "infos"))
         if given is None and not self._hidden:
             self._hidden = True
@@ -85,8 +76,12 @@ class CheckShaping(BaseCallback):
         self._buffer.steps.append((outermost.paid, outermost.carried))
         if not self._tampered and given is not None:
             for shaping, outside in self._stack:
-                if given.tobytes() != shaping.paid.tobytes():
-                    self._report_once(_changed_reward(given, shaping, outside))
+                same = given.tobytes() == shaping.paid.tobytes()
+                k = None if same else changed(given, shaping.received, shaping.shaped)
+                if k is not None:
+                    culprit = f"a wrapper outside ({names_of(outside, 'the host')})"
+                    remedy = "put it inside ShapeVectorReward"
+                    self._report_once(changed_reward(shaping.paid[k], given[k], k, culprit, remedy))
                 given = shaping.received
             self._report_once(_changed_end(ends, infos, *self._stack[0]))
         return True
@@ -94,13 +89,12 @@ class CheckShaping(BaseCallback):
     def _on_rollout_start(self) -> None:
         gamma, self._gamma = self._gamma, getattr(self.model, "gamma", None)
         if self._advantage is not None:
-            for problem in self._advantage.other_gamma() if gamma != self._gamma else ():
-                self._report(problem)
-            self._advantage.begin()
-            return
+            if gamma != self._gamma:
+                self._report(*self._advantage.other_gamma())
+            return self._advantage.begin()
         self._report_once(self._buffer.look_back())
-        for problem in gamma_problems_of(self.model, self._stack) if gamma != self._gamma else ():
-            self._report(problem)
+        if gamma != self._gamma:
+            self._report(*gamma_problems_of(self.model, self._stack))
 
     def _on_rollout_end(self) -> None:
         if self._advantage is not None:
@@ -110,56 +104,46 @@ class CheckShaping(BaseCallback):
         self._report_once(self._buffer.look())
         keep_means(self.model, self._stack)
         shaping, _ = self._stack[0]
-        if self._steps:
-            for name, total in zip(("extrinsic", "intrinsic", "shaped", "owed"), self._sums, strict=True):
-                self.logger.record(f"shaping/{name}", total / (self._steps * shaping.num_envs))
+        if self._reported:
+            means = np.mean(self._reported, axis=(0, 2)).tolist()
+            for name, figure in zip(("extrinsic", "intrinsic", "shaped", "owed"), means, strict=True):
+                self.logger.record(f"shaping/{name}", figure)
+            self._reported = []
         mean = running_mean(shaping.shaping_state.loans)
         if mean is not None:
             self.logger.record("shaping/mean", mean)
         if isinstance(shaping.monitor.ledger.transform, Match):
             self.logger.record("shaping/residual", shaping.monitor.take_residual())
         self.logger.record("shaping/drops", shaping.monitor.drops)
-        self._sums, self._steps = [0.0] * 4, 0
 
     def _on_training_end(self) -> None:
         if self._advantage is None:
             self._report_once(self._buffer.look_back())
 
     def _report_once(self, problem: str | None) -> None:
-        """Report the first reward or end that was changed."""
         if problem is not None and not self._tampered:
             self._tampered = True
             self._report(problem)
 
-    def _report(self, problem: str) -> None:
-        if self.strict:
-            raise ValueError(f"{problem}; to go on all the same use CheckShaping(strict=False)")
-        warn(problem)
-
-
-def _changed_reward(given: np.ndarray, shaping: ShapeVectorReward, outside: list[VecEnvWrapper]) -> str | None:
-    """Return whose reward was changed on its way to the learner."""
-    k = changed(given, shaping.received, shaping.shaped)
-    if k is None:
-        return None
-    culprit = f"a wrapper outside ({names_of(outside, 'the host')})"
-    return changed_reward(shaping.paid[k], given[k], k, culprit, "put it inside ShapeVectorReward")
+    def _report(self, *problems: str) -> None:
+        for problem in problems:
+            if self.strict:
+                raise ValueError(f"{problem}; to go on all the same use CheckShaping(strict=False)")
+            warn(problem)
 
 
 def _changed_end(ends: Any, infos: Any, shaping: ShapeVectorReward, outside: list[VecEnvWrapper]) -> str | None:
     """Return whose episode ends otherwise for the learner than for the shaping."""
     if ends is not None and ends.tobytes() != shaping.done.tobytes():
         k = int(np.argmax(ends != shaping.done))
-        return (
-            f"the episode of environment {k} {'ends' if ends[k] else 'goes on'} for the learner, not for the shaping, "
-            f"because a wrapper outside ({names_of(outside, 'the host')}) changes `done`; put it inside the shaping"
-        )
+        ends_here = f"the episode of environment {k} {'ends' if ends[k] else 'goes on'} for the learner"
+        culprit = f"a wrapper outside ({names_of(outside, 'the host')})"
+        return f"{ends_here}, not for the shaping, because {culprit} changes `done`; put it inside the shaping"
     for k in np.flatnonzero(shaping.done).tolist() if infos else []:
         if bool(infos[k].get("TimeLimit.truncated", False)) != shaping.carried[k]:
-            return (
-                f"a wrapper outside ({names_of(outside, 'the host')}) changes TimeLimit.truncated of environment {k}, "
-                "by which SB3 decides whether to bootstrap; put it inside ShapeVectorReward"
-            )
+            culprit = f"a wrapper outside ({names_of(outside, 'the host')})"
+            why = "by which SB3 decides whether to bootstrap; put it inside ShapeVectorReward"
+            return f"{culprit} changes TimeLimit.truncated of environment {k}, {why}"
     return None
 
 
@@ -179,9 +163,7 @@ def problems_of(model: Any, stack: Stack) -> list[str]:
     problems, buffer = gamma_problems_of(model, stack), getattr(model, "replay_buffer", None)
     outside = [wrapper for _, wrappers in stack for wrapper in wrappers if isinstance(wrapper, VecNormalize)]
     if any(wrapper.norm_reward for wrapper in outside):
-        problems.append(
-            "VecNormalize outside the shaping rescales shaped rewards; put it inside, or use norm_reward=False"
-        )
+        problems.append("VecNormalize outside the shaping rescales rewards; put it inside, or use norm_reward=False")
     if isinstance(model, OffPolicyAlgorithm) and not outside and unwrap_vec_normalize(stack[-1][0].venv):
         words = "VecNormalize is inside the shaping, so the replay buffer stores rewards without the shaping"
         problems.append(f"{words}; put it outside, with norm_reward=False")
@@ -189,15 +171,11 @@ def problems_of(model: Any, stack: Stack) -> list[str]:
         problems.append("HerReplayBuffer recomputes rewards for other goals and loses the shaping; use a plain buffer")
     discount = getattr(buffer, "gamma", None)
     if discount is not None and discount != model.gamma:
-        kind = type(buffer).__name__
-        problems.append(
-            f"{kind} adds up n steps with gamma {discount}, the model with {model.gamma}; give both the same"
-        )
+        gammas = f"gamma {discount}, the model with {model.gamma}"
+        problems.append(f"{type(buffer).__name__} adds up n steps with {gammas}; give both the same")
     carries = any(shaping.monitor.ledger.on_truncation == "carry" for shaping, _ in stack)
     if carries and not getattr(buffer, "handle_timeout_termination", True):
-        problems.append(
-            "with handle_timeout_termination=False a carried debt is never repaid; use on_truncation='settle'"
-        )
+        problems.append("handle_timeout_termination=False: a carried debt is never repaid; use on_truncation='settle'")
     return problems
 
 
@@ -229,8 +207,8 @@ class BufferCheck:
             return changed_reward(float(paid.flat[first]), float(given.flat[first]), k, culprit, remedy)
         estimate = getattr(type(buffer), "compute_returns_and_advantage", None)
         if estimate is RolloutBuffer.compute_returns_and_advantage:  # the returns are advantages plus values
-            off = buffer.advantages + buffer.values - buffer.returns
-            if not np.allclose(off, 0, atol=ROUNDING * (1 + np.abs(buffer.returns).max())):
+            off = np.abs(buffer.advantages + buffer.values - buffer.returns).max()
+            if not off <= ROUNDING * (1 + np.abs(buffer.returns).max()):
                 return _changed_after("advantages")
         return None
 

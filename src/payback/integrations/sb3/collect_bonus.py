@@ -131,10 +131,8 @@ class BonusAdvantage:
         for name, (given, own) in columns.items():
             wrong = np.flatnonzero(given != own)
             if len(wrong):
-                names = names_of(self._outside, "the host")
-                return (
-                    f"a wrapper outside CollectBonus ({names}) changes {name} of environment {wrong[0]}; put it inside"
-                )
+                culprit = f"a wrapper outside CollectBonus ({names_of(self._outside, 'the host')})"
+                return f"{culprit} changes {name} of environment {wrong[0]}; put it inside"
         return None
 
     def add(self) -> dict[str, float]:

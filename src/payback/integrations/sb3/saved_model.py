@@ -18,8 +18,8 @@ from payback.messages import warn
 
 STATE = "shaping.npz"  # inside a saved model's zip file
 MEANS = "shaping_means"  # the model's attribute, lists of numbers, that SB3 saves and loads with it
+# Every shaping of an environment, the outermost first, each with the wrappers between it and the one before.
 Stack = list[tuple[ShapeVectorReward, list[VecEnvWrapper]]]
-"""Every shaping of an environment, the outermost first, each with the wrappers between it and the one before."""
 
 
 def layers_of(env: VecEnv | None) -> Iterator[VecEnvWrapper]:
@@ -69,10 +69,8 @@ def with_kept(model: Any, state: Any, kept: list[Any]) -> Any:
         return with_shared(state, kept) if shared_of(state) else state
     except ValueError:
         if kept or getattr(model, "_n_updates", 0):
-            words = (
-                "the model was trained before, but no F̄ that fits came with it: the mean of the bonus starts anew at 0"
-            )
-            warn(f"{words}. Train with the callback CheckShaping(), and save() keeps it")
+            words = "the model was trained before, but no F̄ that fits came with it: the mean of the bonus starts anew"
+            warn(f"{words} at 0. Train with the callback CheckShaping(), and save() keeps it")
         return state
 
 

@@ -111,7 +111,9 @@ class Paying(Unshaped):
         if step.truncated is not None:
             for k in ended:
                 infos[k]["TimeLimit.truncated"] = bool(step.truncated[k])
-        paid = (reward + step.shaped).astype(_paid_in(reward.dtype))
+        # In float32, unless rewards come in that or better, because other dtypes round loans.
+        wide = reward.dtype.kind == "f" and reward.dtype.itemsize >= 4
+        paid = (reward + step.shaped).astype(reward.dtype if wide else np.float32)
         self.received, self.shaped, self.paid, self.done = reward, step.shaped, paid.copy(), done.copy()
         self.carried = np.zeros_like(done) if step.truncated is None else step.truncated
         return self._show(obs, step.owed, done, infos) if self.observes_debt else obs, paid, done, infos
@@ -213,11 +215,6 @@ def _last_observation(infos: list[dict[str, Any]], k: int) -> Any:
     if "terminal_observation" not in infos[k]:
         raise KeyError(f"environment {k} ended, but its info has no 'terminal_observation', as SB3's own VecEnvs give")
     return infos[k]["terminal_observation"]
-
-
-def _paid_in(dtype: np.dtype[Any]) -> Any:
-    """Return the dtype of r_t + F'_t: float32 unless rewards come in that or better, because others round loans."""
-    return dtype if dtype.kind == "f" and dtype.itemsize >= 4 else np.float32
 
 
 def split_ends(done: np.ndarray, infos: list[dict[str, Any]], ended: list[int]) -> tuple[np.ndarray, np.ndarray]:
