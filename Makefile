@@ -84,7 +84,7 @@ reproduce-all: $(VENV)/.dev-ready  ## everything in full, with all seeds and abl
 	@for e in reach delay curiosity arena safe-range depth learned hosts; do $(RUN) $$e --again --out $(ALL) || exit; done
 	@$(BIN)/payback-lab report --out $(ALL)
 
-demo: $(VENV)/.run-ready  ## three agents learn DoorKey 11×11 before your eyes: no bonus, a raw one, GRM (about two minutes)
+demo: $(VENV)/.run-ready  ## four agents learn DoorKey 11×11 before your eyes: no bonus, a raw one, GRM, GRM as an advantage (about two minutes)
 	@$(BIN)/python lab/examples/doorkey_agent.py --out demo
 
 # Markers in the test files decide what runs where (pyproject.toml lists them). OMP_NUM_THREADS=1, because there is one worker per core.
@@ -114,7 +114,10 @@ test-busy: $(VENV)/.dev-ready  ## `make test` three times, with eight busy proce
 	@$(BIN)/python tests/busy.py 3
 
 coverage: $(VENV)/.dev-ready  ## lines and branches of the library that `make test` runs; fails below 95 %
-	@$(PYTEST) -m $(QUICK) --cov --cov-report=term-missing:skip-covered
+	@$(BIN)/coverage erase
+	@$(subst -m pytest,-m coverage run -m pytest,$(PYTEST)) -m $(QUICK)
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report --show-missing --skip-covered
 
 mutants: $(VENV)/.dev-ready  ## change the core in some fifty wrong ways; fails unless the tests notice each
 	@OMP_NUM_THREADS=1 $(BIN)/python tests/mutants.py
