@@ -8,11 +8,13 @@ from payback_lab import cli
 from payback_lab.experiments import load
 from payback_lab.experiments.arena.setting import BONUS_NAMES
 from payback_lab.experiments.studies import analysis, depth, learned, safe_range
-from payback_lab.experiments.studies.study import ADV, TWO, Cell, best_share, setting_of
+from payback_lab.experiments.studies.study import ADV, TWO, Cell, best_share, setting_of, whole_updates
 from payback_lab.learners.arena.bonus import BONUSES
 from payback_lab.running import local
 from payback_lab.runs import Asked
 from payback_lab.user_error import UserError
+
+from .study_runs import of_alpha, write_study
 
 
 def figures(share: float, training: float = 0.0, steps: int = safe_range.STEPS, **more: object) -> dict[str, object]:
@@ -54,6 +56,13 @@ def test_named_runs_are_run_at_each_other():
     assert run.config.total_steps == 4096
     with pytest.raises(UserError, match="second critic"):
         study.plan(Asked(schemes=("two-critics-1",), settings=("DoorKey-6x6_a0.02_g1_views",)))
+
+
+def test_a_named_run_beside_the_plan_is_as_long_as_the_plans_own_on_that_task(tmp_path):
+    write_study(tmp_path, "safe-range", of_alpha)
+    depth = load("depth").informed(tmp_path)
+    (run,) = depth.plan(Asked(schemes=("none",), settings=("KeyCorridorS6R3_a0.32_g0.99_views",), seeds=1))
+    assert run.config.total_steps == whole_updates(20)
 
 
 HERE = "DoorKey-6x6_a0.02_g0.99_views"

@@ -126,8 +126,10 @@ class Study(CellStudy, ArenaExperiment):
         return config_of(setting, asked.steps or cell.steps)
 
     def length_of(self, setting: str) -> int:
-        """Return the study's own length."""
-        return self.steps
+        """Return as many updates as the plan's runs on the same task take; the study's own length for other tasks."""
+        asked, samples = parse_setting(setting), config_of(parse_setting(setting), None).samples
+        planned = {cell.steps for cell in self.cells if parse_setting(cell.setting).task == asked.task}
+        return -(-min(planned, default=self.steps) // samples) * samples
 
     def figures(self, result: Result, config: Mapping[str, Any]) -> dict[str, Scalar]:
         """Return the arena's figures, and the best of training beside the final agent, so that a collapse shows."""
