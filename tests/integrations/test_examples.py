@@ -132,9 +132,29 @@ def test_a_run_is_repeatable(method):
 def test_the_curves_are_drawn(tmp_path):
     pytest.importorskip("altair")
     example = load("ppo_rnd_minigrid")
-    example.compare(example.arguments(["--steps", "4096"]), tmp_path / "curves.svg", least=0)
+    asked = example.arguments(["--steps", "4096", "--runs", str(tmp_path / "runs.json")])
+    example.compare(asked, tmp_path / "curves.svg", least=0)
     drawn = (tmp_path / "curves.svg").read_text()
-    assert all(name in drawn for name in ("none", "raw, α = 0.02", "grm, α = 0.1", "grm-adv, α = 0.1"))
+    assert all(name in drawn for name in ("none", "raw, α = 0.", "grm, α = 0.02", "grm-adv, α = 0.02"))
+    example.train = None  # a second call makes no run again
+    example.compare(asked, tmp_path / "again.svg", least=0)
+
+
+def test_the_page_quotes_the_committed_comparison(tmp_path, capsys):
+    pytest.importorskip("altair")
+    example, runs = load("ppo_rnd_minigrid"), EXAMPLES / "ppo_rnd_minigrid.json"
+    example.train = None  # every run is in the file
+    example.compare(example.arguments(["--seeds", "3", "--runs", str(runs)]), tmp_path / "curves.svg")
+    printed = [line for line in capsys.readouterr().out.splitlines() if ": solved in" in line]
+    page = (EXAMPLES.parent / "docs" / "results" / "hosts.md").read_text()
+    assert len(printed) == 4
+    assert [line for line in printed if line not in page] == []
+
+
+def test_solved_is_where_the_return_stays_high():
+    solved_step = load("ppo_rnd_minigrid").solved_step
+    assert solved_step([(1, 0.95), (2, 0.5), (3, 0.85), (4, 0.95)]) == 3
+    assert solved_step([(1, 0.95), (2, 0.5)]) is None
 
 
 def test_the_curves_of_the_jax_example_are_drawn(tmp_path, monkeypatch):
