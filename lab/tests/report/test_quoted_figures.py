@@ -17,26 +17,37 @@ from payback_lab.experiments.arena.config import METHODS
 from payback_lab.experiments.arena.measures import is_found, is_solved, over_fewest, scores, shares, solved_steps
 from payback_lab.experiments.arena.study import DELAYS, OWN_LIMIT, RND_METHODS, SWEPT, SWEPT_LIMITS
 from payback_lab.experiments.cliff.measures import CONVERGED, FIRST_ARRIVAL
-from payback_lab.experiments.curiosity.comparison import compare, solved, steps_until
+from payback_lab.experiments.curiosity.comparison import compare, solved
 from payback_lab.experiments.delay.experiment import LAMBDAS
 from payback_lab.experiments.doorkey.measures import HIGH, LOW, MIDDLE
 from payback_lab.experiments.doorkey.table import Row, figures, table_rows
-from payback_lab.experiments.hosts.setting import BONUSES as READY
-from payback_lab.experiments.hosts.verdicts import solved as hosts_solved
 from payback_lab.report import headline, reach, which_delay
 from payback_lab.report.arena_tables import error_rates
 from payback_lab.report.cards import CARDS, figure_of_claims, group_of, runs_of
 from payback_lab.report.claims import tally
 from payback_lab.report.curiosity import cells_of, others_together
-from payback_lab.report.docs import TASKS, Committed
+from payback_lab.report.docs import TASKS
 from payback_lab.report.doorkey_tables import format_mean
 from payback_lab.report.doorkey_tables import runs_of as doorkey_runs
 from payback_lab.report.findings import FINDINGS
-from payback_lab.report.hosts import ready_name
 from payback_lab.statistics import Estimate, welch
 
+from .quoted_studies import (
+    OF,
+    SAFE,
+    in_advantage_side,
+    in_bonuses,
+    in_counts,
+    in_decomposition,
+    in_depth,
+    in_hosts,
+    in_key_corridor,
+    in_safe_range,
+    in_sb3,
+    solved_views,
+)
+
 ROOT = Path(__file__).parents[3]
-OF = Committed(ROOT / "lab" / "results")
 RUNS = doorkey_runs(OF.folder)
 ROWS = {(row.setting, row.scheme): row for row in table_rows(RUNS)}
 COUNTS = tally(OF.claims("doorkey"))
@@ -47,17 +58,6 @@ def page(name: str) -> str:
     return " ".join((ROOT / name).read_text().split())
 
 
-def in_bonuses() -> list[str]:
-    """Return what each ready bonus reached in Stable-Baselines3."""
-    assert OF.hosts.chosen.grm == "grm-30"
-    rows = []
-    for bonus in READY:
-        own = OF.hosts.ready(bonus)
-        steps = f", {solved_steps(own).mean() / 1000:.0f} k" if hosts_solved(own) else ""
-        rows.append(f"| `{ready_name(bonus)}` | {hosts_solved(own)} of {len(own)}{steps} |")
-    return rows
-
-
 def in_readme() -> list[str]:
     """Return what the first screen says beside its table, which `payback-lab docs` writes."""
     solved, raw_solved = (float(solved_steps(OF.arena.runs(DOORKEY, m)).mean()) for m in ("grm-30", "im"))
@@ -65,15 +65,23 @@ def in_readme() -> list[str]:
     assert list(OF.arena.overall)[:3] == ["grm-30", "phased", "im"]
     assert len(METHODS) == 11
     assert max(ALPHAS) / min(ALPHAS) == 16
-    larger = {row.scheme: row for row in reach.reach_rows(OF.summaries["reach"]) if row.size == 16}
-    assert not any(larger[scheme].reaches for scheme in ("im", "grm-30"))
+    solved_deep = {method: sum(share >= 0.95 for share in own) for method, own in in_counts().items()}
+    assert {method for method, seeds in solved_deep.items() if seeds} == {"grm-adv-300-0.99", "two-critics-0.99"}
+    assert solved_deep["grm-adv-300-0.99"] == solved_deep["two-critics-0.99"] == 3
     ours, raw = (OF.arena.overall[method].format(".2f") for method in ("grm-30", "im"))
     rnd = [f"{100 * shares(OF.arena.runs(DOORKEY, m, 'rnd')).mean():.0f} %" for m in ("im", "grm-30")]
-    spread = {m: np.ptp(list(tuning_shares(OF.arena.finished, m).values())) for m in ("grm-30", "im")}
+    assert solved_views() == {
+        "grm-30": SAFE[:2],
+        "grm-adv-300-0.99": SAFE,
+        "im": SAFE[:1],
+        "two-critics-0.99": SAFE[:2],
+    }
+    steps = in_key_corridor()["grm-adv-30-0.95-lone"][1]
+    assert [own[0] for own in in_key_corridor().values()] == [0, 2, 2, 3]
     return [
         f"solved {raw_solved / solved:.1f} times as soon",
         f"the highest score, {ours}, the raw bonus {raw}",
-        f"varies by {spread['grm-30']:.2f} with GRM, by {spread['im']:.2f} with the raw bonus",
+        f"solves 3 of 3 after {steps[:3]} thousand steps, GRM and the tuned raw bonus 2 of 3 each, no bonus none",
         f"the raw bonus solves {rnd[0]} of DoorKey 11×11 and GRM {rnd[1]}",
         in_sb3(),
     ]
@@ -96,18 +104,6 @@ def in_coefficient() -> list[str]:
 
 
 GRM = "GRM, D = 30"
-
-
-def in_sb3() -> str:
-    """Say when EpisodicCount's runs in Stable-Baselines3 learn, and how many do."""
-    cells = {"grm-30": "episodic-count", "none": "rnd", "im": "episodic-count"}
-    runs = {scheme: OF.curiosity[bonus, scheme] for scheme, bonus in cells.items()}
-    soon, alone = (f"{np.mean(steps_until(runs[scheme])) / 1e3:.0f} thousand" for scheme in ("grm-30", "none"))
-    ours, none, raw = (f"({int(solved(own).sum())} of {len(own)}" for own in runs.values())
-    return (
-        f"GRM solves it after {soon} steps {ours} seeds), no bonus after {alone} {none}), "
-        f"the raw bonus of the same size never {raw})"
-    )
 
 
 @cache
@@ -374,9 +370,14 @@ def mean(row: Row) -> str:
 
 QUOTES: dict[str, Callable[[], list[str]]] = {
     "README.md": in_readme,
+    "docs/howto/advantage-side.md": in_advantage_side,
     "docs/howto/bonuses.md": in_bonuses,
     "docs/howto/coefficient.md": in_coefficient,
     "docs/index.md": in_index,
+    "docs/results/depth.md": in_depth,
+    "docs/results/safe-range.md": in_safe_range,
+    "docs/understand/advantage-side.md": in_decomposition,
+    "docs/results/hosts.md": in_hosts,
     "docs/reach.md": in_reach,
     "docs/reproduction.md": in_reproduction,
     "docs/results/arena.md": in_arena,

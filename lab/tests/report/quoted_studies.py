@@ -1,0 +1,160 @@
+"""What the pages say of the studies and of Stable-Baselines3, said again from the committed runs."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from payback_lab.experiments.arena.measures import solved_steps
+from payback_lab.experiments.arena.setting import parse_setting
+from payback_lab.experiments.hosts.setting import BONUSES as READY
+from payback_lab.experiments.hosts.setting import EPISODIC
+from payback_lab.experiments.hosts.verdicts import solved as hosts_solved
+from payback_lab.report.docs import Committed
+from payback_lab.report.hosts import ready_name
+from payback_lab.report.study_results import Results
+from payback_lab.statistics import mean_estimate
+
+OF = Committed(Path(__file__).parents[2] / "results")
+
+
+def deep_shares(bonus: str, figure: str = "sampled_solved") -> dict[str, list[float]]:
+    """Return the share solved of each of three seeds on DoorKey-16x16, by method."""
+    results = Results("depth", OF.folder)
+    found: dict[str, list[float]] = {}
+    for cell in results.study.cells:
+        setting = parse_setting(cell.setting)
+        own = list(results.finished.get((cell.setting, cell.method), {}).values())
+        if setting.task == "DoorKey-16x16" and setting.bonus == bonus and len(own) == 3:
+            found[cell.method] = [run[figure] for run in own]
+    return found
+
+
+def in_counts() -> dict[str, list[float]]:
+    """Return those with counts of the simulator's state."""
+    return deep_shares("counts")
+
+
+def in_depth() -> list[str]:
+    """Return what depth.md says of DoorKey-16x16."""
+    counts, views = (
+        {method: f"{100 * np.mean(own):.0f} %" for method, own in deep_shares(bonus).items()}
+        for bonus in ("counts", "views")
+    )
+    return [
+        f"GRM-adv solves {counts['grm-adv-300-0.99']} of episodes after 6 million steps and two critics "
+        f"{counts['two-critics-0.99']}, in 3 of 3 seeds each; the raw bonus solves {counts['im']}, "
+        f"GRM {counts['grm-30']}",
+        f"they solve {views['grm-adv-300-0.99']} and {views['two-critics-0.99']}, the raw bonus {views['im']}, "
+        f"GRM {views['grm-30']}",
+        "solved to {} and {}, the final agent solves {} and {}".format(*of_collapse()[0], *of_collapse()[1]),
+    ]
+
+
+def of_collapse() -> tuple[list[str], list[str]]:
+    """Return the best share in training and the final one of both forms taken back; all their runs collapse."""
+    backs = ("grm-adv-300-0.99-back", "two-critics-0.99-back")
+    best, final = deep_shares("counts", "best_training_solved"), in_counts()
+    assert all(high - low >= 0.5 for m in backs for high, low in zip(best[m], final[m], strict=True))
+    return [f"{100 * np.mean(best[m]):.0f} %" for m in backs], [f"{100 * np.mean(final[m]):.0f} %" for m in backs]
+
+
+def in_decomposition() -> list[str]:
+    """Return what the page on the advantage side says of collapses."""
+    best, final = of_collapse()
+    return [f"from {best[0]} and {best[1]} of a hundred episodes in training to {final[0]} and {final[1]} at the end"]
+
+
+def in_advantage_side() -> list[str]:
+    """Return what the how-to page says of both studies."""
+    counts = {method: f"{100 * np.mean(own):.0f} %" for method, own in in_counts().items()}
+    own, grm = (
+        f"{solved_steps(OF.hosts.cell('DoorKey-8x8', 'episodic-count', method)).mean() / 1e3:.0f}"
+        for method in ("grm-adv-30-0.95-lone", "grm-30")
+    )
+    return [
+        f"solve {counts['grm-adv-300-0.99']} and {counts['two-critics-0.99']} of episodes after 6 million steps",
+        f"as soon as GRM, {own} against {grm} thousand steps",
+    ]
+
+
+def of_ready(episodic: bool) -> str:
+    """Say how many runs of the episodic, or of the lifetime, bonuses solve DoorKey-8x8."""
+    runs = [run for bonus in READY if (bonus in EPISODIC) is episodic for run in OF.hosts.ready(bonus)]
+    return f"{hosts_solved(runs)} of {len(runs)}"
+
+
+SAFE = (0.005, 0.02, 0.08)
+
+
+@cache
+def views() -> dict[tuple[str, float], float]:
+    """Return the share of DoorKey-11x11 that is solved with counts of the view, three seeds, by method and α."""
+    found = {}
+    for (name, method), runs in Results("safe-range", OF.folder).finished.items():
+        setting = parse_setting(name)
+        if setting.task == "DoorKey-11x11" and len(runs) == 3:
+            found[method, setting.alpha] = float(np.mean([run["sampled_solved"] for run in runs.values()]))
+    return found
+
+
+def solved_views() -> dict[str, tuple[float, ...]]:
+    """Return at which α each method solves it."""
+    methods = sorted({method for method, _ in views()})
+    return {method: tuple(a for m, a in sorted(views()) if m == method and views()[m, a] >= 0.95) for method in methods}
+
+
+def in_safe_range() -> list[str]:
+    """Return what the page says beyond the α at which methods solve the task."""
+    share = {key: f"{100 * own:.0f} %" for key, own in views().items()}
+    assert {share["grm-adv-300-0.99", alpha] for alpha in SAFE} == {"100 %"}
+    return [
+        f"the raw bonus at 0.005 alone, and {share['im', 0.02]} at 0.02",
+        f"At 0.08 GRM solves {share['grm-30', 0.08]} and two critics {share['two-critics-0.99', 0.08]}",
+    ]
+
+
+def in_key_corridor() -> dict[str, tuple[int, str]]:
+    """Return how many of three seeds solve KeyCorridorS3R3 in Stable-Baselines3, and when, by method."""
+    found = {}
+    for method in ("none", "im", "grm-30", "grm-adv-30-0.95-lone"):
+        own = OF.hosts.cell("KeyCorridorS3R3", "episodic-count", method)
+        assert len(own) == 3
+        found[method] = hosts_solved(own), mean_estimate(solved_steps(own) / 1e3).format(".0f")
+    return found
+
+
+def in_hosts() -> list[str]:
+    """Return what is said of KeyCorridorS3R3, and of the ready bonuses together."""
+    (none, _), (raw, raw_steps), (grm, grm_steps), (adv, adv_steps) = in_key_corridor().values()
+    corridor = (
+        f"solves it in {adv} of 3 seeds, after {adv_steps} thousand steps; GRM in {grm} of 3, after {grm_steps}, "
+        f"the raw bonus with the best of three α in {raw} of 3, after {raw_steps}, no bonus in {none} of 3"
+    )
+    return [corridor, f"The five episodic bonuses solve {of_ready(True)} runs, the six lifetime ones {of_ready(False)}"]
+
+
+def in_bonuses() -> list[str]:
+    """Return what each ready bonus reached in Stable-Baselines3."""
+    assert OF.hosts.chosen.grm == "grm-30"
+    rows = []
+    for bonus in READY:
+        own = OF.hosts.ready(bonus)
+        steps = f", {solved_steps(own).mean() / 1000:.0f} k" if hosts_solved(own) else ""
+        rows.append(f"| `{ready_name(bonus)}` | {hosts_solved(own)} of {len(own)}{steps} |")
+    return [*rows, f"solved {of_ready(False)} runs, the five episodic ones {of_ready(True)}"]
+
+
+def in_sb3() -> str:
+    """Say when EpisodicCount's runs in Stable-Baselines3 solve DoorKey-8x8, and how many do."""
+    runs = {method: OF.hosts.cell("DoorKey-8x8", "episodic-count", method) for method in ("grm-30", "im", "none")}
+    ours, raw = (
+        f"{mean_estimate(solved_steps(runs[m]) / 1e3).format('.0f')} thousand steps ({hosts_solved(runs[m])} of 3 seeds"
+        for m in ("grm-30", "im")
+    )
+    raw = raw.replace(" steps", "").replace(" seeds", "")
+    assert {len(own) for own in runs.values()} == {3}
+    return (
+        f"GRM solves it after {ours}, untuned), a raw bonus with the best of three α after {raw}), "
+        f"no bonus in {hosts_solved(runs['none'])} of 3"
+    )
