@@ -1,8 +1,8 @@
-"""Watch three agents learn MiniGrid's DoorKey, 11×11: without a bonus, with a raw one, and with one that is repaid.
+"""Watch four agents learn MiniGrid's DoorKey, 11×11: no bonus, a tuned raw one, GRM, and GRM as an advantage.
 
 PPO with an LSTM, in JAX, one process per agent; the bonus is a count that starts anew with every episode, GRM repays it
 30 steps later. Shows the mean length of episodes while they learn, then draws one episode of each trained agent, all
-on the same layout: as frames, and moving. About two minutes on two cores.
+on the same layout: as frames, and moving. About two minutes on two quiet cores.
 
     python lab/examples/doorkey_agent.py [--updates N] [--size N] [--seed N] [--out DIR]
 """
@@ -11,6 +11,7 @@ import argparse
 import multiprocessing
 import os
 import time
+from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,8 +21,15 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-AGENTS = {"none": "no bonus", "im": "raw bonus", "grm-30": "GRM, D = 30"}
+AGENTS = {
+    "none": "no bonus",
+    "im": "raw bonus, tuned",
+    "grm-30": "GRM, D = 30",
+    "grm-adv-300-0.99": "GRM as an advantage",
+}
+ALPHAS = {"im": 0.005}
 ALPHA, GAMMA = 0.02, 0.995
+"""The arena's; the raw bonus has the best of three α there, which is smaller."""
 EVERY = 10
 """Updates between two reports of an agent."""
 QUIET = 10.0
@@ -45,16 +53,18 @@ def learn(scheme: str, updates: int, size: int, seed: int, tell: Connection) -> 
     import jax
 
     from payback_lab.environments.doorkey.rules import make_doorkey
-    from payback_lab.learners.ppo.config import PPO
-    from payback_lab.learners.ppo.play import play
+    from payback_lab.learners.arena.bonus import count_bonus
+    from payback_lab.learners.arena.config import ArenaPPO
+    from payback_lab.learners.arena.heads import unflatten
+    from payback_lab.learners.arena.named import method_of
+    from payback_lab.learners.arena.train import make_train
     from payback_lab.learners.ppo.rollout import doorkey_environment
-    from payback_lab.learners.ppo.train import make_train
-    from payback_lab.learners.ppo.update import unflatten
-    from payback_lab.methods import transform_of
 
-    config, task = PPO(gamma=GAMMA, alpha=ALPHA), make_doorkey(size)
-    environment = doorkey_environment(task)
-    trainer = make_train(config, environment, transform_of(scheme, GAMMA))
+    task, alpha = make_doorkey(size), ALPHAS.get(scheme, ALPHA)
+    environment, config = doorkey_environment(task), ArenaPPO(gamma=GAMMA, alpha=alpha)
+    config = replace(config, total_steps=updates * config.samples)
+    method = method_of(scheme, config)
+    trainer = make_train(config, method, environment, count_bonus(environment, alpha))
     state = trainer.init(jax.random.key(seed))
     length = np.nan
     for update in range(1, updates + 1):
@@ -62,16 +72,37 @@ def learn(scheme: str, updates: int, size: int, seed: int, tell: Connection) -> 
         length = float(record.window_mean)
         if update % EVERY == 0 or update in (1, updates):
             tell.send(News(scheme, int(record.steps), length))
-    p = unflatten(state.learner.parameters)
-    played = play(environment, p, jax.random.key(1), episodes=1, steps=task.max_steps, greedy=False)
-    steps = int(played.length[0])
-    film = {name: np.asarray(part[:steps, 0]) for name, part in played.states._asdict().items()}
-    tell.send(News(scheme, updates * config.samples, length, film, bool(played.solved[0])))
+    p = unflatten(method.heads, state.learner.parameters)
+    film, solved = play(environment, method.heads, p, jax.random.key(1), task.max_steps)
+    tell.send(News(scheme, updates * config.samples, length, film, solved))
     tell.close()
 
 
+def play(environment: Any, heads: Any, p: Any, key: Any, steps: int) -> tuple[dict[str, np.ndarray], bool]:
+    """Play one episode as in training; return the states before its steps, and whether it was solved."""
+    import jax
+    import jax.numpy as jnp
+
+    from payback_lab.learners.arena.heads import act
+    from payback_lab.learners.arena.play import starts
+    from payback_lab.learners.ppo.lstm import HIDDEN, Memory
+    from payback_lab.learners.ppo.rollout import image_of, sample
+
+    def step(carry: Any, uniform: Any) -> tuple[Any, Any]:
+        state, memory, active, solved = carry
+        logits, _, memory = act(heads, p, image_of(environment.observe(state).T), memory, jnp.ones(1))
+        after, _, terminated, truncated = environment.step(state, sample(logits[0], uniform)[0])
+        return (after, memory, active & ~(terminated | truncated), solved | (active & terminated)), (state, active)
+
+    blank, yes = jnp.zeros((HIDDEN, 1)), jnp.array([True])
+    begin = (starts(environment, key, 1), Memory(blank, blank), yes, ~yes)
+    (*_, solved), (states, active) = jax.lax.scan(step, begin, jax.random.uniform(key, (steps, 1)))
+    length = int(active.sum())
+    return {name: np.asarray(part[:length, 0]) for name, part in states._asdict().items()}, bool(solved[0])
+
+
 def watch(updates: int, size: int, seed: int, console: Console) -> dict[str, News]:
-    """Start the three agents, show how they go, and return the episode that each plays at the end."""
+    """Start the agents, show how they go, and return the episode that each plays at the end."""
     spawn = multiprocessing.get_context("spawn")
     agents: dict[Any, str] = {}
     processes = []
@@ -85,7 +116,7 @@ def watch(updates: int, size: int, seed: int, console: Console) -> dict[str, New
     latest: dict[str, News] = {}
     begin = said = time.monotonic()
     live = Live(console=console, transient=False, auto_refresh=False) if console.is_terminal else None
-    console.print(f"Three agents learn DoorKey {size}×{size}; compiling takes the first half minute …", highlight=False)
+    console.print(f"Four agents learn DoorKey {size}×{size}; compiling takes the first half minute …", highlight=False)
     with live if live else open(os.devnull):
         while agents:
             for ready in wait(list(agents)):
@@ -128,11 +159,11 @@ def _drawn(news: News) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Let three agents learn, and draw what they have learnt; return the exit status."""
+    """Let four agents learn, and draw what they have learnt; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--updates", type=int, default=600, help="how many updates of 2,048 steps each agent gets")
     parser.add_argument("--size", type=int, default=11, help="side of the grid")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the three agents")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the agents")
     parser.add_argument("--out", type=Path, default=Path("demo"), help="folder of the drawing")
     asked = parser.parse_args(arguments)
     if asked.updates < 1 or asked.size < 5:
@@ -140,7 +171,7 @@ def main(arguments: list[str] | None = None) -> int:
     from payback_lab.report.charts.doorkey import animation, strips
     from payback_lab.running.task import ONE_THREAD
 
-    os.environ.update(ONE_THREAD)  # three agents on two cores: more threads would only get in each other's way
+    os.environ.update(ONE_THREAD)  # four agents on two cores: more threads would only get in each other's way
     console = Console()
     latest = watch(asked.updates, asked.size, asked.seed, console)
     films = {scheme: news for scheme, news in latest.items() if news.film is not None}
@@ -149,10 +180,10 @@ def main(arguments: list[str] | None = None) -> int:
         console.print(f"The agent with {gone} stopped early. Its error is above.", highlight=False)
         return 1
     asked.out.mkdir(parents=True, exist_ok=True)
-    path = asked.out / "three-agents.svg"
+    path = asked.out / "agents.svg"
     titled = {f"{AGENTS[s]}, {'solved' if films[s].solved else 'not solved'}": films[s].film or {} for s in AGENTS}
     path.write_text(strips(titled, asked.size))
-    moving = asked.out / "three-agents-moving.svg"
+    moving = asked.out / "agents-moving.svg"
     moving.write_text(animation(titled, asked.size))
     console.print(f"\nOne episode of each, on the same layout: open {moving} in a browser, or {path}.", markup=False)
     console.print("Seeds, sizes and intervals: docs/reach.md.", markup=False)

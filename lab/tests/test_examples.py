@@ -1,4 +1,4 @@
-"""The lab's example runs: three agents learn DoorKey before one's eyes, and their film is drawn."""
+"""The lab's example runs: four agents learn DoorKey before one's eyes, and their film is drawn."""
 
 import os
 import subprocess
@@ -13,6 +13,7 @@ from .conftest import SOURCES
 pytestmark = pytest.mark.slow
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "doorkey_agent.py"
+AGENTS = ("no bonus", "raw bonus, tuned", "GRM, D = 30", "GRM as an advantage")
 
 
 def example(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -21,20 +22,20 @@ def example(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
 
 
-def test_three_agents_learn_and_their_film_is_drawn(tmp_path: Path):
+def test_four_agents_learn_and_their_film_is_drawn(tmp_path: Path):
     # On the smallest grid, whose episodes end after 250 steps at the latest, so that by the last report some have.
     done = example("--updates", "12", "--size", "5", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    for name in ("no bonus", "raw bonus", "GRM, D = 30"):
+    for name in AGENTS:
         assert f"{name} " in done.stdout
     last = done.stdout.rpartition("length of an episode")[2]  # the table is printed several times on a slow machine
-    assert last.count(", drawn: ") == 3
-    assert last.count("24,576") == 3
-    for name in ("three-agents.svg", "three-agents-moving.svg"):
+    assert last.count(", drawn: ") == 4
+    assert last.count("24,576") == 4
+    for name in ("agents.svg", "agents-moving.svg"):
         assert f"demo/{name}" in done.stdout
         drawn = ElementTree.fromstring((tmp_path / "demo" / name).read_text())
         words = [text.text or "" for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
-        assert sum(word.startswith(("no bonus, ", "raw bonus, ", "GRM, D = 30, ")) for word in words) == 3
+        assert sum(word.startswith(tuple(f"{name}, " for name in AGENTS)) for word in words) == 4
 
 
 @pytest.mark.parametrize("wrong", [("--updates", "0"), ("--size", "4")])

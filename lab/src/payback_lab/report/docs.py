@@ -53,7 +53,7 @@ FIGURES = (
     f"{_MATCHINGS}-settled-step-by-delay",
 )
 """The figures that docs/ shows, by their names in the report."""
-NEEDED = ("doorkey", "reach", "delay", "curiosity", "arena")
+NEEDED = ("doorkey", "reach", "delay", "curiosity", "arena", "depth", "hosts")
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _of_hosts(make: Callable[[HostRuns], str]) -> Table:
 
 TASKS = ("DoorKey-11x11", "MultiRoom-N4-S5-NoisyTV", "DoorKey-13x13", "KeyCorridorS3R3")
 PAGES: Mapping[str, Mapping[str, Table]] = {
-    "README.md": {"headline": lambda of: headline.table(of.arena)},
+    "README.md": {"headline": lambda of: headline.table(of.arena, of.summaries["depth"])},
     **studies.PAGES,
     "docs/claims.md": {"claims of all experiments": lambda of: claims.claims_of_all(of.folder)},
     "docs/reach.md": {
@@ -235,8 +235,8 @@ def figures(committed: Committed) -> dict[str, str]:
         "which-delay": which_delay.delay_figure(of["delay"]),
         "felt-share": which_delay.felt_figure(),
         "curiosity": curiosity.curiosity_figure(of["curiosity"]),
-        "headline": headline.arena_figure(committed.arena, of["arena"]),
-        "sb3-doorkey": headline.sb3_figure(of["curiosity"]),
+        "headline": headline.headline_figure(committed.arena, of["arena"], of["depth"]),
+        "sb3-doorkey": headline.sb3_figure(committed.hosts, of["hosts"]),
     }
     drawn = {name: as_svg(spec) for name, spec in own.items()} | arena_tables.figures(committed.arena)
     drawn |= studies.figures(committed.folder)

@@ -1,4 +1,4 @@
-"""What the first screen shows: DoorKey-11x11 in the arena, and EpisodicCount in Stable-Baselines3, as curves."""
+"""What the first screen shows: two sizes of DoorKey in the arena's learner, and EpisodicCount in Stable-Baselines3."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,11 +10,15 @@ from payback_lab.experiments.arena.chosen import cell_of
 from payback_lab.experiments.arena.fewest import FEWEST, LIMITS
 from payback_lab.experiments.arena.measures import over_fewest, shares, solved_steps
 from payback_lab.experiments.arena.results import StudyResults
+from payback_lab.experiments.arena.setting import parse_setting
+from payback_lab.experiments.hosts.experiment import SEEDS
+from payback_lab.experiments.hosts.setting import COUNTS, Setting
+from payback_lab.experiments.hosts.verdicts import HostRuns
 from payback_lab.report.charts.arena import moved_apart
-from payback_lab.report.charts.style import WORDS, colour, figure_of
+from payback_lab.report.charts.style import WORDS, Layered, colour, figure_of
 from payback_lab.report.markdown import rows
 from payback_lab.report.reach import INK
-from payback_lab.report.summary import Summary
+from payback_lab.report.summary import Group, Summary
 from payback_lab.statistics import mean_estimate
 
 TASK = "DoorKey-11x11"
@@ -24,71 +28,132 @@ METHODS = {
     "pies": "faded out (PIES), tuned",
     "grm-30": "GRM, D = 30, tuned",
 }
-IN_SB3 = {"none": "no bonus", "im": "raw bonus", "grm-30": "GRM, D = 30"}
-WIDTH, HEIGHT = 430, 250
-LONGEST = 200_000
-"""Steps of Stable-Baselines3 that are drawn: by then no curve moves."""
+DEEP, DEEP_LIMIT = "DoorKey-16x16", 2560
+FARTHER = {
+    "none": "no bonus",
+    "im": "raw bonus",
+    "grm-30": "GRM, D = 30",
+    "grm-adv-300-0.99": "GRM as an advantage",
+    "two-critics-0.99": "two critics",
+}
+KEEPS = {"none": "yes", "im": "no", "pies": "once it is 0", "grm-30": "yes", "grm-adv-300-0.99": "no"}
+"""Method of a row → whether it keeps the optimal policy."""
+INK_HERE = {**INK, "grm-adv-300-0.99": "#009e73"}
+SB3_TASK = "DoorKey-8x8"
+IN_SB3 = {"none": "no bonus", "im": "raw bonus, tuned", "grm-30": "GRM, D = 30"}
+WIDTH, HEIGHT = 330, 250
 
 
-def table(results: StudyResults) -> str:
-    """Write the four rows of the first screen: solved, from when, by how long a path."""
+def table(results: StudyResults, depth: Summary) -> str:
+    """Write the rows of the first screen: what each method reaches on both grids, and whether it keeps the optimum."""
     lines = []
-    for method, name in METHODS.items():
-        runs = results.runs(TASK, method)
-        never = all(run["solved_step"] is None for run in runs)
-        lines.append(
-            (
-                f"**{name}**" if method == "grm-30" else name,
-                f"{100 * shares(runs).mean():.0f} %",
-                "never" if never else f"{mean_estimate(solved_steps(runs) / 1e6).format('.2f')} M",
-                mean_estimate(over_fewest(TASK, runs)).format(".1f").replace(" [", " × ["),
-            )
-        )
-    return rows(("method", "episodes solved", "solved from, steps", "path length relative to the shortest"), lines)
+    for method, keeps in KEEPS.items():
+        name = METHODS.get(method) or FARTHER[method]
+        deep = [run["sampled_solved"] for group in _deep_groups(depth) for run in group.runs if run["scheme"] == method]
+        reached = f"{100 * np.mean(deep):.0f} % ({len(deep)} seeds)" if deep else "–"
+        lines.append((f"**{name}**" if method == "grm-30" else name, *_on_task(results, method), reached, keeps))
+    header = (f"{TASK}: solved", "from, steps", "path ÷ shortest", f"{DEEP}: solved", "keeps the optimal policy")
+    return rows(("method", *header), lines)
 
 
-def arena_figure(results: StudyResults, summary: Summary) -> dict[str, Any]:
-    """Draw the length of an episode during training, every seed and their geometric mean."""
+def _on_task(results: StudyResults, method: str) -> tuple[str, str, str]:
+    """Return the share solved on the smaller grid, from which step on, and the length of the path there."""
+    if method not in METHODS:
+        return "–", "–", "–"
+    runs = results.runs(TASK, method)
+    never = all(run["solved_step"] is None for run in runs)
+    return (
+        f"{100 * shares(runs).mean():.0f} %",
+        "never" if never else f"{mean_estimate(solved_steps(runs) / 1e6).format('.2f')} M",
+        mean_estimate(over_fewest(TASK, runs)).format(".1f").replace(" [", " × ["),
+    )
+
+
+def _deep_groups(summary: Summary) -> list[Group]:
+    """Return the runs on the larger grid with counts, at each method's α."""
+    found = []
+    for group in summary.groups:
+        setting = parse_setting(group.setting or "")
+        if setting.task == DEEP and setting.bonus == "counts" and setting.rollout is None:
+            found.append(group)
+    return found
+
+
+def headline_figure(results: StudyResults, arena: Summary, depth: Summary) -> dict[str, Any]:
+    """Draw the length of an episode during training on both grids, side by side."""
+    both = alt.hconcat(arena_panel(results, arena), depth_panel(depth), spacing=20)
+    return figure_of(both.resolve_scale(color="independent"))
+
+
+def arena_panel(results: StudyResults, summary: Summary) -> Layered:
+    """Draw the methods of the table on the grid of the table."""
     groups = {group.setting: group for group in summary.groups}
     drawn = {}
     for method in METHODS:
         group = groups[cell_of(TASK, results.alpha(method) or 0.0)]
         drawn[method] = (group.x, group.curves[method]["window_mean"])
-    shortest = FEWEST[TASK]
     heading = alt.TitleParams(
         f"{TASK}: how long an episode takes",
         subtitle=[
-            f"PPO, {drawn['grm-30'][1].shape[0]} seeds each and their mean; α is each method's best of three.",
+            f"PPO, {_seeds(drawn)} seeds each and their mean; best of three α each.",
             "Bonus: episodic counts of the simulator's state.",
         ],
         **WORDS,
     )
-    axis = alt.Axis(values=[20, 50, 100, 200, 500, 1000], grid=True)
-    y = alt.Y(
-        "value:Q",
-        title="steps per episode",
-        axis=axis,
-        scale=alt.Scale(type="log", domain=[18, LIMITS[TASK] * 1.1], nice=False),
+    return _lengths(drawn, METHODS, LIMITS[TASK], FEWEST[TASK]).properties(title=heading)
+
+
+def depth_panel(summary: Summary) -> Layered:
+    """Draw the methods of the depth study on the larger grid, with the same bonus."""
+    drawn = {}
+    for group in _deep_groups(summary):
+        drawn |= {name: (group.x, group.curves[name]["window_mean"]) for name in group.curves if name in FARTHER}
+    drawn = {method: drawn[method] for method in FARTHER if method in drawn}
+    heading = alt.TitleParams(
+        f"{DEEP}: how long an episode takes",
+        subtitle=[
+            f"The same learner and bonus, γ = 0.99, {_seeds(drawn)} seeds each;",
+            "α from another study, not tuned on this task.",
+        ],
+        **WORDS,
     )
+    return _lengths(drawn, FARTHER, DEEP_LIMIT, None).properties(title=heading)
+
+
+def _seeds(drawn: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> str:
+    counts = sorted({len(curves) for _, curves in drawn.values()})
+    return " to ".join(str(count) for count in dict.fromkeys((counts[0], counts[-1])))
+
+
+def _lengths(
+    drawn: Mapping[str, tuple[np.ndarray, np.ndarray]], names: Mapping[str, str], limit: int, shortest: float | None
+) -> Layered:
+    """Draw the length of an episode during training, every seed and their geometric mean."""
+    axis = alt.Axis(values=[20, 50, 100, 200, 500, 1000, 2000], grid=True)
+    domain = (18.0, limit * 1.1)
+    scale = alt.Scale(type="log", domain=domain, nice=False)
+    y = alt.Y("value:Q", title="steps per episode", axis=axis, scale=scale)
+    lines = _lines(drawn, {method: names[method] for method in drawn}, y, domain, logarithmic=True)
+    if shortest is None:
+        return alt.layer(*lines).properties(width=WIDTH, height=HEIGHT)
     rule = alt.Chart(alt.Data(values=[{"value": shortest, "name": "shortest path"}]))
     line = rule.mark_rule(strokeDash=[3, 3], color="#555555").encode(y=y)
     word = rule.mark_text(align="left", x=4, dy=-8, color="#555555", fontSize=13).encode(y=y, text="name:N")
-    lines = _lines(drawn, METHODS, y, (18, LIMITS[TASK] * 1.1), logarithmic=True)
-    return figure_of(alt.layer(line, word, *lines).properties(width=WIDTH, height=HEIGHT, title=heading))
+    return alt.layer(line, word, *lines).properties(width=WIDTH, height=HEIGHT)
 
 
-def sb3_figure(summary: Summary) -> dict[str, Any]:
-    """Draw the extrinsic return of EpisodicCount's runs in Stable-Baselines3, every seed and their mean."""
+def sb3_figure(runs: HostRuns, summary: Summary) -> dict[str, Any]:
+    """Draw the task's return in Stable-Baselines3 with EpisodicCount, every seed and their mean."""
     groups = {group.setting: group for group in summary.groups}
-    at = {"none": "rnd", "im": "episodic-count", "grm-30": "episodic-count"}
     drawn = {}
-    for scheme, setting in at.items():
-        x = groups[setting].x
-        drawn[scheme] = (x[x <= LONGEST], groups[setting].curves[scheme]["return"][:, x <= LONGEST])
-    seeds = [f"{len(curve)} of {IN_SB3[scheme]}" for scheme, (_, curve) in drawn.items()]
+    for method in IN_SB3:
+        alpha = runs.alpha(SB3_TASK, COUNTS, method)
+        group = groups[Setting(SB3_TASK, alpha or 0.0, COUNTS).name]
+        of_seeds = [run["seed"] < SEEDS for run in group.runs if run["scheme"] == method]
+        drawn[method] = (group.x, group.curves[method]["return"][of_seeds])
     heading = alt.TitleParams(
-        "MiniGrid DoorKey 6×6 in Stable-Baselines3",
-        subtitle=["EpisodicCount with its defaults. " + f"Seeds: {', '.join(seeds)}."],
+        "MiniGrid DoorKey 8×8 in Stable-Baselines3",
+        subtitle=[f"EpisodicCount, {_seeds(drawn)} seeds each and their mean;", "α: best of three for the raw bonus."],
         **WORDS,
     )
     y = alt.Y("value:Q", title="return without the bonus", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5))
@@ -117,7 +182,7 @@ def _lines(
     ends = [row | {"name": names[row["method"]], "down": down} for row, down in zip(order, at, strict=True)]
     ink = alt.Color(
         "method:N",
-        scale=alt.Scale(domain=list(names), range=[INK.get(method, colour(method)) for method in names]),
+        scale=alt.Scale(domain=list(names), range=[INK_HERE.get(method, colour(method)) for method in names]),
         legend=None,
     )
     x = alt.X("step:Q", title="environment steps", axis=alt.Axis(grid=False, format="~s", tickCount=5))
