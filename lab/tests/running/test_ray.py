@@ -1,5 +1,6 @@
 """Ray's two-node test cluster makes the same records as local processes; a dead worker's task is made again."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -42,6 +43,18 @@ def lines(path: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
+def locks_held(out: Path) -> int:
+    """Count the locks below `out` that a living process holds."""
+    held = 0
+    for path in out.rglob(".*.lock"):
+        with path.open() as handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                held += 1
+    return held
+
+
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has Ray give a busy machine time: at a start, until a node answers, and for workers, which it runs at nice 15."""
@@ -55,7 +68,7 @@ def test_a_node_and_a_worker_die_and_no_run_is_lost_or_made_twice(
 ) -> None:
     from ray.cluster_utils import Cluster
 
-    marks, tenths, gate = tmp_path / "marks", tmp_path / "tenths", tmp_path / "gate"
+    out, marks, tenths, gate = (tmp_path / name for name in ("ray", "marks", "tenths", "gate"))
     marks.write_text("x")
     monkeypatch.setenv("FAKE_DIE", str(marks))
     monkeypatch.setenv("FAKE_FAIL", "pbim")
@@ -67,11 +80,13 @@ def test_a_node_and_a_worker_die_and_no_run_is_lost_or_made_twice(
         while sum(line.endswith(" 4") for line in lines(tenths)) < 2:  # a task on each node has done half
             time.sleep(0.1)
         cluster.remove_node(second, allow_graceful=False)
+        while locks_held(out) > 2:  # its worker lives on for a moment; a task holds the locks of its two seeds
+            time.sleep(0.1)
         gate.touch()
 
     try:
         second = cluster.add_node(num_cpus=1)
-        todo = tasks(fake, tmp_path / "ray", ("none", "im", "pbim", "grm-1"))
+        todo = tasks(fake, out, ("none", "im", "pbim", "grm-1"))
         threading.Thread(target=kill_the_second_node_in_mid_run, daemon=True).start()
         events = list(ray_engine.events(todo, None, cluster.address))
     finally:
@@ -80,14 +95,14 @@ def test_a_node_and_a_worker_die_and_no_run_is_lost_or_made_twice(
     assert gate.exists()  # and one node
     done = lines(tenths)
     assert len(done) == len(set(done)) == 4 * 10  # and their tasks went on from the checkpoints that they left
-    assert list((tmp_path / "ray").glob(".*")) == []
+    assert list(out.glob(".*")) == []
     failed = [event for event in events if event.kind == "failed"]
     assert [event.task.runs[0].scheme for event in failed] == ["pbim"]
     assert "diverged" in failed[0].text
     assert sum(event.kind == "done" for event in events) == 3
     list(local.events(tasks(fake, tmp_path / "local", ("none", "im", "grm-1")), workers=1))
-    assert contents(tmp_path / "ray") == contents(tmp_path / "local")
-    assert len(contents(tmp_path / "ray")) == 3 * 2 * 3
+    assert contents(out) == contents(tmp_path / "local")
+    assert len(contents(out)) == 3 * 2 * 3
 
 
 def test_a_command_that_was_killed_goes_on_from_its_checkpoint(tmp_path: Path, payback_process, patient: None) -> None:
@@ -102,8 +117,7 @@ def test_a_command_that_was_killed_goes_on_from_its_checkpoint(tmp_path: Path, p
     _, said = second.communicate()
     assert second.returncode == 0, said
     tenth = [int(line.split()[1]) for line in lines(tenths)]
-    assert sorted(set(tenth)) == list(range(10))
-    assert len(tenth) <= 11  # the checkpoint of the fourth may not have been there yet
+    assert tenth == list(range(10))
     assert records.flaw(tmp_path / "runs/fake/none/seed0") is None
 
 
