@@ -81,7 +81,7 @@ class Cut(VecEnvWrapper):
     [
         (shaped, AddOne, "another callback changes rewards"),
         (shaped, ChangeGamma, "the learner discounts with gamma 0.5"),
-        (lambda: Cut(shaped()), None, "ends for the learner, not for the shaping, because a wrapper outside .Cut."),
+        (lambda: Cut(shaped()), None, "ends for the learner, not for the shaping: a wrapper outside .Cut."),
     ],
 )
 def test_what_changes_during_training_is_refused_or_said_once(make, callback, words):

@@ -12,6 +12,7 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnvWrapper, VecNormalize, unwrap_vec_normalize
 from stable_baselines3.her import HerReplayBuffer
 
+from payback.core.arrays import any_of
 from payback.core.state import running_mean
 from payback.core.transform import Match
 from payback.integrations.sb3.collect_bonus import bonus_advantage
@@ -76,14 +77,11 @@ class CheckShaping(BaseCallback):
         self._buffer.steps.append((outermost.paid, outermost.carried))
         if not self._tampered and given is not None:
             for shaping, outside in self._stack:
-                same = given.tobytes() == shaping.paid.tobytes()
-                k = None if same else changed(given, shaping.received, shaping.shaped)
-                if k is not None:
-                    culprit = f"a wrapper outside ({names_of(outside, 'the host')})"
-                    remedy = "put it inside ShapeVectorReward"
-                    self._report_once(changed_reward(shaping.paid[k], given[k], k, culprit, remedy))
+                if given.tobytes() != shaping.paid.tobytes():
+                    self._report_once(_changed_reward(given, shaping, outside))
                 given = shaping.received
-            self._report_once(_changed_end(ends, infos, *self._stack[0]))
+            if outermost.ended or (ends is not None and any_of(ends)):
+                self._report_once(_changed_end(ends, infos, *self._stack[0]))
         return True
 
     def _on_rollout_start(self) -> None:
@@ -132,19 +130,27 @@ class CheckShaping(BaseCallback):
             warn(problem)
 
 
+def _changed_reward(given: np.ndarray, shaping: ShapeVectorReward, outside: list[VecEnvWrapper]) -> str | None:
+    """Return whose reward is another for the learner than the shaping paid; None where only rounding differs."""
+    k, remedy = changed(given, shaping.received, shaping.shaped), "put it inside ShapeVectorReward"
+    return None if k is None else changed_reward(shaping.paid[k], given[k], k, _culprit(outside), remedy)
+
+
 def _changed_end(ends: Any, infos: Any, shaping: ShapeVectorReward, outside: list[VecEnvWrapper]) -> str | None:
     """Return whose episode ends otherwise for the learner than for the shaping."""
     if ends is not None and ends.tobytes() != shaping.done.tobytes():
         k = int(np.argmax(ends != shaping.done))
         ends_here = f"the episode of environment {k} {'ends' if ends[k] else 'goes on'} for the learner"
-        culprit = f"a wrapper outside ({names_of(outside, 'the host')})"
-        return f"{ends_here}, not for the shaping, because {culprit} changes `done`; put it inside the shaping"
-    for k in np.flatnonzero(shaping.done).tolist() if infos else []:
+        return f"{ends_here}, not for the shaping: {_culprit(outside)} changes `done`; put it inside the shaping"
+    for k in shaping.ended if infos else []:
         if bool(infos[k].get("TimeLimit.truncated", False)) != shaping.carried[k]:
-            culprit = f"a wrapper outside ({names_of(outside, 'the host')})"
             why = "by which SB3 decides whether to bootstrap; put it inside ShapeVectorReward"
-            return f"{culprit} changes TimeLimit.truncated of environment {k}, {why}"
+            return f"{_culprit(outside)} changes TimeLimit.truncated of environment {k}, {why}"
     return None
+
+
+def _culprit(outside: list[VecEnvWrapper]) -> str:
+    return f"a wrapper outside ({names_of(outside, 'the host')})"
 
 
 def gamma_problems_of(model: Any, stack: Stack) -> list[str]:

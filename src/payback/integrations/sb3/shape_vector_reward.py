@@ -77,7 +77,8 @@ class Paying(Unshaped):
         # For CheckShaping, of the last step: r_t, F'_t, their sum; the infos' numbers; whose episode ended or carries
         self.received, self.shaped, self.paid = (np.zeros(env.num_envs),) * 3
         self.reported = ([0.0] * env.num_envs,) * 4
-        self.done = self.carried = np.zeros(env.num_envs, dtype=bool)
+        self.done = self.carried = self._none = np.zeros(env.num_envs, dtype=bool)
+        self.ended: list[int] = []
 
     def _begin(self, obs: Any) -> None:
         self._obs = copy(obs)
@@ -100,10 +101,8 @@ class Paying(Unshaped):
         if self.outer.left:
             self.outer.look()
         done = read_end("done", done, self.num_envs)
-        ended, terminated, truncated = [], None, None
-        if True in done.tolist():
-            ended = np.flatnonzero(done).tolist()
-            terminated, truncated = split_ends(done, infos, ended)
+        self.ended = ended = [k for k, ends in enumerate(done.tolist()) if ends]
+        terminated, truncated = split_ends(done, infos, ended) if ended else (None, None)
         before, self._obs = self._obs, copy(obs)
         F, step = self._pay((before, reward, infos, ended), terminated, truncated)
         self.reported = reward.tolist(), F.tolist(), step.shaped.tolist(), step.owed.tolist()
@@ -115,7 +114,7 @@ class Paying(Unshaped):
         wide = reward.dtype.kind == "f" and reward.dtype.itemsize >= 4
         paid = (reward + step.shaped).astype(reward.dtype if wide else np.float32)
         self.received, self.shaped, self.paid, self.done = reward, step.shaped, paid.copy(), done.copy()
-        self.carried = np.zeros_like(done) if step.truncated is None else step.truncated
+        self.carried = self._none if step.truncated is None else step.truncated
         return self._show(obs, step.owed, done, infos) if self.observes_debt else obs, paid, done, infos
 
 
@@ -200,10 +199,10 @@ def read_source(source: Source, step: int, transition: tuple, infos: list[dict],
                 raise KeyError(f"info has no {source!r} for environment {k} at step {step}")
         values = [info[source] for info in infos]
     else:
-        # Copies: what the callable changes in them changes nothing that the learner reads.
-        own = [info.copy() for info in infos]
+        # Copies at ends, where SB3 reads infos: what the callable changes in them changes nothing for the learner.
+        own = infos.copy()
         for k in ended:
-            own[k]["terminal_observation"] = copy(_last_observation(infos, k))
+            own[k] = {**infos[k], "terminal_observation": copy(_last_observation(infos, k))}
         before, actions, after = transition
         next_obs = _with_terminal(after, own, ended) if ended else after
         values = ask(source, num_envs, step, before, copy(actions), next_obs, own)
