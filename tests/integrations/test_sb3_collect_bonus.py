@@ -11,12 +11,13 @@ from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList, EvalCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.logger import configure
-from stable_baselines3.common.vec_env import SubprocVecEnv, VecEnvWrapper, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnvWrapper, VecNormalize
 
 import payback
 from payback import ShapingWarning
 from payback.bonuses import EpisodicCount
 from payback.check.advantage import advantage_by_loops
+from payback.integrations.gymnasium import ShapeReward
 from payback.integrations.sb3 import CheckShaping, CollectBonus, ShapeVectorReward, Unshaped
 
 GAMMA, LAM, DELAY, N = 0.9, 0.8, 3, 16
@@ -344,6 +345,19 @@ def test_it_refuses_what_pays_twice_or_spoils_it(name, walk):
     model = PPO("MlpPolicy", stack(walk, wrap), **SMALL, batch_size=16, n_epochs=1)
     with pytest.raises(ValueError, match=words):
         model.learn(3 * N, callback=CheckShaping())
+
+
+@pytest.mark.parametrize("kind", [DummyVecEnv, SubprocVecEnv])
+def test_it_refuses_environments_that_are_shaped_themselves(kind, walk):
+    def shaped():
+        return gym.Wrapper(ShapeReward(walk(), "novelty", payback.grm(GAMMA, 3), learner_gamma=GAMMA))
+
+    env = CollectBonus(make_vec_env(shaped, n_envs=2, vec_env_cls=kind), "novelty", ADV)
+    try:
+        with pytest.raises(ValueError, match="ShapeReward and CollectBonus in one stack pay a bonus twice"):
+            PPO("MlpPolicy", env, **SMALL, batch_size=16).learn(2 * N, callback=CheckShaping())
+    finally:
+        env.close()
 
 
 def test_vecnormalize_of_observations_outside_is_right(walk):
