@@ -10,6 +10,7 @@ from payback.check.advantage import advantage_by_loops
 from .gymnasium_vectors import GAMMA, MODES, B, drive
 
 DELAY, LAM, T = 3, 0.8, 25
+pytestmark = pytest.mark.gymnasium
 
 
 def rollouts(walk, mode):
