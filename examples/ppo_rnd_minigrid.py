@@ -69,8 +69,10 @@ def load(path: Path, asked: dict) -> dict:
     except (OSError, ValueError) as error:
         raise SystemExit(str(error)) from None
     there = kept.get("run") if isinstance(kept, dict) else None
-    if there != asked:
-        raise SystemExit(f"{path} holds the run {there}, not {asked}; pass its options, or name another file")
+    if not isinstance(there, dict):
+        raise SystemExit(f"{path} is not a checkpoint of this script; name another file")
+    if other := [f"--{name} {there.get(name)}" for name, x in asked.items() if there.get(name) != x]:
+        raise SystemExit(f"{path} was trained with {' '.join(other)}; pass that, or name another file")
     print(f"{path}: goes on after {kept['updates']} updates, with new episodes", flush=True)
     return kept
 

@@ -207,17 +207,18 @@ def test_another_runs_checkpoint_or_a_damaged_one_is_refused(tmp_path, capsys):
     main, file = load("ppo_rnd_minigrid").main, tmp_path / "run.npz"
     line = [*SIZE, "--checkpoint", str(file)]
     killed("--checkpoint", str(file), after=1)
-    for more in (["--seed", "1"], ["--method", "grm-adv"]):
-        with pytest.raises(SystemExit, match=r"run\.npz holds the run .*; pass its options, or name another file"):
+    for more, words in ((["--seed", "1"], "--seed 0"), (["--method", "none", "--lam", "1"], "--method grm --lam 0.95")):
+        with pytest.raises(SystemExit, match=rf"run\.npz was trained with {words}; pass that, or name another file"):
             main([*line, *more])
     whole = file.read_bytes()
     for damaged in (whole[:-30], b"", b"\x80\x04K\x01."):  # the last is a pickle
         file.write_bytes(damaged)
         with pytest.raises(SystemExit, match=r"run\.npz is not a state that save_state wrote, or is damaged"):
             main(line)
-    payback.save_state(file, payback.grm(0.99, 3).init(np.zeros(4)))
-    with pytest.raises(SystemExit, match="holds the run None"):
-        main(line)
+    for foreign in (payback.grm(0.99, 3).init(np.zeros(4)), {"run": "CartPole-v1 with grm"}):
+        payback.save_state(file, foreign)
+        with pytest.raises(SystemExit, match="is not a checkpoint of this script"):
+            main(line)
     for wrong in ([*line, "--compare"], ["--checkpoint", str(tmp_path / "none" / "run.npz")]):
         with pytest.raises(SystemExit) as refused:
             main(wrong)
