@@ -1,15 +1,16 @@
-"""PPO with a bonus on MiniGrid in one file. What differs from plain PPO is marked: (1) (2) (3) GRM, [1] … [5] grm-adv.
+"""PPO with a bonus on MiniGrid in one file. What differs from plain PPO is marked: (1) … (4) GRM, [1] … [6] grm-adv.
 
     python examples/ppo_rnd_minigrid.py --env MiniGrid-DoorKey-5x5-v0 --steps 200000
     python examples/ppo_rnd_minigrid.py --form rollout           the same, shaped a rollout at a time
     python examples/ppo_rnd_minigrid.py --method grm-adv         the bonus as an advantage, with a second value head
+    python examples/ppo_rnd_minigrid.py --checkpoint FILE        saves after each update; goes on where that was
     python examples/ppo_rnd_minigrid.py --compare                DoorKey-8x8, four methods, draws ppo_rnd_minigrid.svg
     python examples/ppo_rnd_minigrid.py --compare --seeds 3 --runs FILE.json         three seeds; goes on where it was
 
 GRM preserves the optimal policy; grm-adv doesn't while the bonus has a weight, so it's taken back before the end. The
 time limit is part of the task here: a truncated episode is settled, and its last step counts as terminal. One seed of
-each method shows what may happen, not what is likely. Needs minigrid and torch, `--compare` also altair and
-vl-convert-python.
+each method shows what may happen, not what is likely. A checkpoint can't hold the simulator: a run that goes on begins
+new episodes, so it isn't the uninterrupted one. Needs minigrid and torch; `--compare` altair and vl-convert-python.
 """
 
 import argparse
@@ -54,7 +55,26 @@ def arguments(line: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--compare", action="store_true", help="four methods on DoorKey-8x8, drawn")
     parser.add_argument("--seeds", type=int, default=1, help="of each method that --compare trains, from --seed on")
     parser.add_argument("--runs", type=Path, help="where --compare keeps its runs; those in it are not made again")
-    return parser.parse_args(line)
+    parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="save to FILE; go on from it if it's there")
+    args = parser.parse_args(line)
+    if args.checkpoint and (args.compare or not args.checkpoint.parent.is_dir()):
+        parser.error("--checkpoint keeps one run, without --compare, in a file of a folder that exists")
+    return args
+
+
+def load(path: Path, asked: dict) -> dict:
+    """Return what was saved of the run `asked`; no pickle is read."""
+    try:
+        kept = payback.load_state(path)
+    except (OSError, ValueError) as error:
+        raise SystemExit(str(error)) from None
+    there = kept.get("run") if isinstance(kept, dict) else None
+    if not isinstance(there, dict):
+        raise SystemExit(f"{path} is not a checkpoint of this script; name another file")
+    if other := [f"--{name} {there.get(name)}" for name, x in asked.items() if there.get(name) != x]:
+        raise SystemExit(f"{path} was trained with {' '.join(other)}; pass that, or name another file")
+    print(f"{path}: goes on after {kept['updates']} updates, with new episodes", flush=True)
+    return kept
 
 
 def network(inputs: int, outputs: int) -> nn.Module:
@@ -123,8 +143,23 @@ def train(args: argparse.Namespace, keep=None) -> tuple[float, list[tuple[int, f
 
     obs = torch.as_tensor(envs.reset(seed=args.seed)[0], dtype=torch.float32) / 10
     returns, running, curve = [], np.zeros(args.envs), []
-    updates = args.steps // (args.envs * args.rollout)
-    for update in range(updates):
+    updates, begun = args.steps // (args.envs * args.rollout), 0
+    learner = nn.ModuleList([actor, critic, target, predictor, *heads[1:]])
+    generators = [env.np_random.bit_generator for env in envs.envs]
+    asked = {name: x for name, x in vars(args).items() if name not in ("checkpoint", "compare", "seeds", "runs")}
+    if args.checkpoint and args.checkpoint.exists():
+        kept = load(args.checkpoint, asked)
+        begun, returns, curve = kept["updates"], kept["returns"].tolist(), kept["curve"]
+        learner.load_state_dict(kept["learner"])
+        optimizer.load_state_dict(kept["optimizer"])
+        torch.set_rng_state(kept["torch"])
+        for generator, state in zip(generators, kept["generators"], strict=True):
+            generator.state = state
+        obs = torch.as_tensor(envs.reset()[0], dtype=torch.float32) / 10
+        loans, mean = kept["loans"], kept["mean"]  # (4) [6] F̄
+        if args.method == "grm":
+            loans = shaping.drop(loans, torch.ones(args.envs, dtype=torch.bool))  # (4) a new episode owes nothing
+    for update in range(begun, updates):
         rows = []
         for _ in range(args.rollout):
             with torch.no_grad():
@@ -187,6 +222,11 @@ def train(args: argparse.Namespace, keep=None) -> tuple[float, list[tuple[int, f
                 loss.backward()
                 nn.utils.clip_grad_norm_(learned, 0.5)
                 optimizer.step()
+        if args.checkpoint:  # a file of arrays and JSON, written whole or not at all
+            kept = {"run": asked, "updates": update + 1, "returns": np.array(returns), "curve": curve}
+            kept |= {"learner": dict(learner.state_dict()), "optimizer": optimizer.state_dict()}
+            kept |= {"torch": torch.get_rng_state(), "generators": [x.state for x in generators]}
+            payback.save_state(args.checkpoint, {**kept, "loans": loans, "mean": mean})
     late = float(np.mean(returns[-100:])) if returns else 0.0
     print(f"{args.method}: {len(returns)} episodes, mean extrinsic return of the last hundred: {late:.2f}", flush=True)
     return late, curve

@@ -3,11 +3,13 @@
     python examples/purejaxrl_style.py                           CartPole of gymnax, RND paid by GRM
     python examples/purejaxrl_style.py --method grm-adv          the bonus as an advantage, with a second value head
     python examples/purejaxrl_style.py --task DoorKey-8x8 --updates 200
+    python examples/purejaxrl_style.py --checkpoint FILE         saves after each tenth; goes on where that was
     python examples/purejaxrl_style.py --task DoorKey-8x8 --updates 200 --compare    four methods, draws their curves
 
 GRM preserves the optimal policy; grm-adv doesn't while the bonus has a weight, so it's taken back before the end. The
 time limit is part of the task here: a truncated episode is settled, and its last step counts as terminal. LogWrapper is
 inside the shaping and logs the extrinsic return. One seed of each method shows what may happen, not what is likely.
+All that a run remembers, debts too, is in the scan's carry, so a run that goes on is the uninterrupted one to the bit.
 
 DoorKey is the lab's MiniGrid engine, paid with an episodic count: pip install minigrid ./lab, from a clone. `--compare`
 also needs altair and vl-convert-python.
@@ -15,6 +17,7 @@ also needs altair and vl-convert-python.
 
 import argparse
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import gymnax
@@ -110,15 +113,18 @@ def loss(params: Any, rows: Rows, advantage: jax.Array, target: jax.Array) -> ja
     return -gain + 0.5 * jnp.square(value - target).mean(axis=0).sum() - ENTROPY * entropy
 
 
-@partial(jax.jit, static_argnames=("updates", "method", "task", "factor"))
+@partial(jax.jit, static_argnames=("updates", "method", "task", "factor", "count"))
 def train(
     key: jax.Array,
     updates: int = UPDATES,
     method: str = "grm",
     task: str = "CartPole-v1",
     factor: float = 0.05,
-) -> dict[str, Any]:
-    """Train, and return all that was seen, (updates, T, B, …) each."""
+    carry: Any = None,
+    first: int | jax.Array = 0,
+    count: int | None = None,
+) -> tuple[Any, dict[str, Any]]:
+    """Train `count` updates, all unless given; return the carry and all that was seen, (updates, T, B, …) each."""
     basic, settings = make_task(task)
     bonus = episodic_count(alpha=1.0) if task == "DoorKey-8x8" else rnd(alpha=1.0)
     shaping = payback.chain(payback.scale(factor), payback.grm(GAMMA, DELAYS[task]))  # (1)
@@ -190,31 +196,61 @@ def train(
         seen = rows._replace(obs=(), action=(), log_prob=())
         return (params, memory, obs, state, mean), {**info, "rows": seen, "last_value": last, "advantage": advantage}
 
-    carry = (params, optimiser.init(params), obs, state, estimator.init(jnp.zeros(ENVS)))  # [3] F̄
-    return jax.lax.scan(update, carry, (jax.random.split(key, updates), jnp.arange(updates) / updates))[1]
+    carry = carry or (params, optimiser.init(params), obs, state, estimator.init(jnp.zeros(ENVS)))  # [3] F̄
+    steps = (jax.random.split(key, updates), jnp.arange(updates) / updates)
+    part = jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, first, updates if count is None else count), steps)
+    return jax.lax.scan(update, carry, part)
 
 
-def curve(info: dict[str, Any], parts: int = 10) -> list[tuple[int, float]]:
-    """Return (steps, mean extrinsic return of the episodes that ended) for each part of training."""
+def curve(info: dict[str, Any], parts: int = 10, before: int = 0) -> list[tuple[int, float]]:
+    """Return (steps, mean extrinsic return of the episodes that ended) for each part, after `before` updates."""
     check_episodes(info)  # outside jit, where a warning can be heard
     points = []
     for rows in np.array_split(np.arange(len(info["returned_episode"])), parts):
         ended = info["returned_episode"][rows]
         if ended.any():
             mean = float(info["returned_episode_returns"][rows][ended].mean())
-            points.append((int(rows[-1] + 1) * ENVS * STEPS, mean))
+            points.append((int(before + rows[-1] + 1) * ENVS * STEPS, mean))
     return points
 
 
 def main(
-    updates: int = UPDATES, seed: int = 0, method: str = "grm", task: str = "CartPole-v1", parts: int = 10
+    updates: int = UPDATES,
+    seed: int = 0,
+    method: str = "grm",
+    task: str = "CartPole-v1",
+    parts: int = 10,
+    checkpoint: Path | None = None,
 ) -> list[tuple[int, float]]:
-    """Train, print the curve and return it."""
-    info = train(jax.random.key(seed), updates, method, task, FACTORS[task][method])
-    points = curve(jax.tree.map(np.asarray, info), parts)
+    """Train, print the curve and return it; with `checkpoint`, save each part of it and go on after the last."""
+    run = partial(train, jax.random.key(seed), updates, method, task, FACTORS[task][method])
+    asked = f"{task} with {method}, seed {seed}, {updates} updates of {STEPS} x {ENVS} rows in {parts} parts"
+    carry, points, done = load(checkpoint, asked, run(count=0)[0]) if checkpoint else (None, [], 0)
+    for rows in np.array_split(np.arange(updates), min(parts, updates) if checkpoint else 1)[done:]:
+        carry, info = run(carry=carry, first=rows[0], count=len(rows)) if checkpoint else run()
+        points += curve(jax.tree.map(np.asarray, info), 1 if checkpoint else parts, rows[0])
+        done += 1
+        kept = {"run": asked, "carry": jax.tree.leaves(carry), "points": points, "done": done}
+        if checkpoint:
+            payback.save_state(checkpoint, kept)  # arrays and JSON, whole or not at all
     for steps, mean in points:
         print(f"{method} after {steps:7,} steps: extrinsic return {mean:.2f}", flush=True)
     return points
+
+
+def load(path: Path, asked: str, start: Any) -> tuple[Any, list[tuple[int, float]], int]:
+    """Return the carry, the points and the number of finished parts of the run `asked`; `start` where no file is."""
+    if not path.exists():
+        return start, [], 0
+    try:
+        kept = payback.load_state(path)
+    except (OSError, ValueError) as error:
+        raise SystemExit(str(error)) from None
+    there = kept.get("run") if isinstance(kept, dict) else None
+    if there != asked or list(map(jnp.shape, kept["carry"])) != list(map(jnp.shape, jax.tree.leaves(start))):
+        raise SystemExit(f"{path} holds the run {there!r}, not {asked!r}; pass its options, or name another file")
+    print(f"{path}: goes on after part {kept['done']}", flush=True)
+    return jax.tree.unflatten(jax.tree.structure(start), kept["carry"]), kept["points"], kept["done"]
 
 
 def compare(updates: int, seed: int, task: str, path: str = "purejaxrl_style.svg") -> list[dict[str, Any]]:
@@ -244,7 +280,11 @@ def arguments(line: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--updates", type=int, default=UPDATES, help=f"rollouts of {ENVS * STEPS:,} steps")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--compare", action="store_true", help="four methods, drawn")
-    return parser.parse_args(line)
+    parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="save to FILE; go on from it if it's there")
+    args = parser.parse_args(line)
+    if args.checkpoint and (args.compare or not args.checkpoint.parent.is_dir()):
+        parser.error("--checkpoint keeps one run, without --compare, in a file of a folder that exists")
+    return args
 
 
 if __name__ == "__main__":
@@ -252,4 +292,4 @@ if __name__ == "__main__":
     if args.compare:
         compare(args.updates, args.seed, args.task)
     else:
-        main(args.updates, args.seed, args.method, args.task)
+        main(args.updates, args.seed, args.method, args.task, checkpoint=args.checkpoint)

@@ -43,11 +43,13 @@ class BonusPPO(SHOWN["BonusPPO"]):
         assert not self.collected
 
 
-def trained(kind):
+def trained(kind, iterations=3, file=None):
     torch.manual_seed(0)
     made = runner(Random(B), {"class_name": kind, "normalize_advantage_per_mini_batch": True}, 30)
+    if file is not None:
+        made.load(str(file))
     with redirect_stdout(StringIO()):
-        made.learn(3)
+        made.learn(iterations)
     return made.alg
 
 
@@ -65,6 +67,18 @@ def test_it_adds_what_the_definition_says(monkeypatch, bonus):
         earlier = np.append(earlier, F.numpy())
         assert dones.any()
         assert not dones[-1].all()
+
+
+def test_a_checkpoint_keeps_the_mean(monkeypatch, tmp_path):
+    monkeypatch.setitem(SHOWN, "your_bonus", varied)
+    first = trained(BonusPPO, 2)
+    torch.save({**first.save(), "iter": 2, "infos": None}, tmp_path / "model.pt")
+    later = trained(BonusPPO, 1, tmp_path / "model.pt")
+    ((F, dones, added),), earlier = later.seen, np.concatenate([F.numpy().ravel() for F, *_ in first.seen])
+    expected, _ = advantage_by_loops(F, dones, gamma=GAMMA, delay=DELAY, lam=LAM, earlier=earlier)
+    np.testing.assert_allclose(added.squeeze(-1).cpu().numpy(), expected, atol=1e-5)
+    anew, _ = advantage_by_loops(F, dones, gamma=GAMMA, delay=DELAY, lam=LAM)
+    assert np.abs(anew - expected).max() > 0.1
 
 
 def test_no_bonus_is_the_plain_algorithm_to_the_bit(monkeypatch):

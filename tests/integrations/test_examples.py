@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from unittest.mock import MagicMock
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -14,6 +15,7 @@ from payback.check.advantage import advantage_by_loops
 pytest.importorskip("torch")
 pytest.importorskip("minigrid")
 EXAMPLES = Path(__file__).parents[2] / "examples"
+SIZE = ["--steps", "1024", "--envs", "4", "--rollout", "32"]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.usefixtures("one_thread"),
@@ -33,11 +35,32 @@ def load(name):
 def rollouts(*line):
     """Train on eight rollouts of 32 × 4 rows, and return what each update saw."""
     kept = []
-    size = ["--steps", "1024", "--envs", "4", "--rollout", "32"]
-    load("ppo_rnd_minigrid").main(
-        [*size, *line], keep=lambda rows: kept.append({name: x.numpy().copy() for name, x in rows.items()})
-    )
+    load("ppo_rnd_minigrid").main([*SIZE, *line], keep=keep_in(kept))
     assert len(kept) == 8
+    return kept
+
+
+def keep_in(kept):
+    return lambda rows: kept.append({name: x.numpy().copy() for name, x in rows.items()})
+
+
+def killed(*line, after=3):
+    """Train like `rollouts`, and die in an update, with a checkpoint of those before."""
+
+    def keep(rows):
+        seen.append(rows)
+        if len(seen) > after:
+            raise KeyboardInterrupt
+
+    seen = []
+    with pytest.raises(KeyboardInterrupt):
+        load("ppo_rnd_minigrid").main([*SIZE, *line], keep=keep)
+
+
+def resumed(*line, after=3):
+    kept = []
+    load("ppo_rnd_minigrid").main([*SIZE, *line], keep=keep_in(kept))
+    assert len(kept) == 8 - after
     return kept
 
 
@@ -127,6 +150,80 @@ def test_a_run_is_repeatable(method):
     for name in first[0]:
         np.testing.assert_array_equal(column(first, name), column(second, name))
     assert (column(first, "values") != column(other, "values")).any()
+
+
+@pytest.fixture
+def border_env():
+    """Episodes of 32 steps, the rollout's length, that begin alike: too large for its goal to be reached."""
+    gym.register("Border-v0", "minigrid.envs:EmptyEnv", kwargs={"size": 19, "max_steps": 32})
+    yield "Border-v0"
+    gym.registry.pop("Border-v0")
+
+
+@pytest.mark.parametrize("method", ["grm", "grm-adv"])
+def test_a_killed_run_goes_on_to_the_bit_where_all_episodes_ended(method, border_env, tmp_path):
+    """Networks, optimiser, RND, F̄, generator and progress are those of the checkpoint: so is all that follows."""
+    line = ("--method", method, "--env", border_env)
+    file = ("--checkpoint", str(tmp_path / "run.npz"))
+    whole = rollouts(*line)
+    killed(*line, *file)
+    later = resumed(*line, *file)
+    assert column(whole, "dones")[31::32].all()
+    assert column(whole, "dones").sum() == 4 * 8
+    for name in whole[0]:
+        np.testing.assert_array_equal(column(whole[3:], name), column(later, name))
+    assert resumed(*line, *file, after=8) == []  # a finished run is only reported
+
+
+def test_a_run_that_goes_on_owes_nothing_of_its_cut_episodes(tmp_path):
+    line = ("--novelty", "count", "--env", "MiniGrid-Empty-Random-6x6-v0", "--checkpoint", str(tmp_path / "run.npz"))
+    killed(*line)
+    before = payback.load_state(tmp_path / "run.npz")
+    assert payback.owed(payback.grm(0.99, 10), before["loans"][-1]).all()
+    kept, seen = resumed(*line), 0
+    rewards, dones = column(kept, "rewards").astype(float), column(kept, "dones")
+    for lane, ends in zip(rewards.T, dones.T, strict=True):
+        if ends.any():
+            n = np.flatnonzero(ends)[0] + 1
+            paid = 0.99 ** (n - 1) * (1 - 0.9 * n / 144) if n < 144 else 0
+            assert np.dot(0.99 ** np.arange(n), lane[:n]) == pytest.approx(paid, abs=1e-4)
+            seen += 1
+    assert seen > 1
+
+
+def test_a_run_that_goes_on_draws_new_episodes(tmp_path):
+    """Its generators go on in their streams, by few numbers: no layout of the first updates comes again."""
+    line = ("--novelty", "count", "--env", "MiniGrid-Empty-Random-6x6-v0", "--checkpoint", str(tmp_path / "run.npz"))
+    killed(*line, after=7)
+    before = payback.load_state(tmp_path / "run.npz")["generators"]
+    resumed(*line, after=7)
+    for one, other in zip(before, payback.load_state(tmp_path / "run.npz")["generators"], strict=True):
+        stream = np.random.PCG64()
+        stream.state = one
+        assert other["state"] in [stream.advance(1).state["state"] for _ in range(40)]
+
+
+def test_another_runs_checkpoint_or_a_damaged_one_is_refused(tmp_path, capsys):
+    main, file = load("ppo_rnd_minigrid").main, tmp_path / "run.npz"
+    line = [*SIZE, "--checkpoint", str(file)]
+    killed("--checkpoint", str(file), after=1)
+    for more, words in ((["--seed", "1"], "--seed 0"), (["--method", "none", "--lam", "1"], "--method grm --lam 0.95")):
+        with pytest.raises(SystemExit, match=rf"run\.npz was trained with {words}; pass that, or name another file"):
+            main([*line, *more])
+    whole = file.read_bytes()
+    for damaged in (whole[:-30], b"", b"\x80\x04K\x01."):  # the last is a pickle
+        file.write_bytes(damaged)
+        with pytest.raises(SystemExit, match=r"run\.npz is not a state that save_state wrote, or is damaged"):
+            main(line)
+    for foreign in (payback.grm(0.99, 3).init(np.zeros(4)), {"run": "CartPole-v1 with grm"}):
+        payback.save_state(file, foreign)
+        with pytest.raises(SystemExit, match="is not a checkpoint of this script"):
+            main(line)
+    for wrong in ([*line, "--compare"], ["--checkpoint", str(tmp_path / "none" / "run.npz")]):
+        with pytest.raises(SystemExit) as refused:
+            main(wrong)
+        assert refused.value.code == 2
+        assert "--checkpoint keeps one run" in capsys.readouterr().err
 
 
 def test_the_curves_are_drawn(tmp_path):

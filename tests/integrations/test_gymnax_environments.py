@@ -126,7 +126,7 @@ def small():
 def run(small):
     @functools.cache
     def run(method, factor=0.05, seed=0):
-        return jax.tree.map(np.asarray, small.train(jax.random.key(seed), 8, method, "CartPole-v1", factor))
+        return jax.tree.map(np.asarray, small.train(jax.random.key(seed), 8, method, "CartPole-v1", factor)[1])
 
     return run
 
@@ -180,9 +180,53 @@ class TestExample:
         assert not zero["rows"].value[..., 1:].any()
 
     def test_a_run_is_repeatable(self, small, run):
-        again = small.train(jax.random.key(0), 8, "grm-adv", "CartPole-v1", 0.05)
+        again = small.train(jax.random.key(0), 8, "grm-adv", "CartPole-v1", 0.05)[1]
         jax.tree.map(np.testing.assert_array_equal, run("grm-adv"), again)
         assert (run("grm-adv")["advantage"] != run("grm-adv", seed=1)["advantage"]).any()
+
+    def test_a_killed_run_goes_on_to_the_bit(self, small, run, tmp_path, monkeypatch):
+        """Killed in the second half, with episodes and debts open: it ends as if nothing had happened.
+
+        The carry of grm-adv holds what GRM's does, too: the wrapper lends and repays, and nobody reads it.
+        """
+
+        def killed(*args, first=0, **options):
+            return train(*args, first=first, **options) if first == 0 else 1 / 0
+
+        file, train, asked = tmp_path / "run.npz", small.train, {"method": "grm-adv", "parts": 2}
+        points = small.main(8, **asked, checkpoint=tmp_path / "whole.npz")
+        monkeypatch.setattr(small, "train", killed)
+        with pytest.raises(ZeroDivisionError):
+            small.main(8, **asked, checkpoint=file)
+        monkeypatch.setattr(small, "train", train)
+        assert payback.load_state(file)["done"] == 1
+        assert small.main(8, **asked, checkpoint=file) == points == small.curve(run("grm-adv"), 2)
+        one, other = (payback.load_state(path) for path in (file, tmp_path / "whole.npz"))
+        jax.tree.map(np.testing.assert_array_equal, one, other)
+        monkeypatch.setattr(small, "curve", None)  # a finished run is only printed
+        assert small.main(8, **asked, checkpoint=file) == points
+
+    def test_another_runs_file_or_a_damaged_one_is_refused(self, small, tmp_path):
+        file = tmp_path / "run.npz"
+        payback.save_state(file, {"run": "CartPole-v1 with grm, seed 1"})
+        with pytest.raises(SystemExit, match=r"holds the run 'CartPole-v1 with grm, seed 1', not 'asked'; pass its"):
+            small.load(file, "asked", ())
+        payback.save_state(file, payback.grm(0.99, 3).init(np.zeros(4)))
+        with pytest.raises(SystemExit, match="holds the run None"):
+            small.load(file, "asked", ())
+        payback.save_state(file, {"run": "asked", "carry": [np.zeros(3)], "points": [], "done": 1})
+        with pytest.raises(SystemExit, match=r"run\.npz holds"):
+            small.load(file, "asked", (np.zeros(4),))
+        file.write_bytes(file.read_bytes()[:-40])
+        with pytest.raises(SystemExit, match=r"run\.npz is not a state that save_state wrote, or is damaged"):
+            small.load(file, "asked", ())
+
+    @pytest.mark.parametrize("more", [["--compare"], []])
+    def test_a_checkpoint_needs_a_run_and_a_folder(self, small, more, tmp_path, capsys):
+        with pytest.raises(SystemExit) as refused:
+            small.arguments(["--checkpoint", str(tmp_path if more else tmp_path / "none" / "file"), *more])
+        assert refused.value.code == 2
+        assert "--checkpoint keeps one run" in capsys.readouterr().err
 
     def test_every_method_is_compared(self, small, run, monkeypatch):
         drawn = []
@@ -206,6 +250,6 @@ class TestExample:
         """The lab's MiniGrid engine, where both it and the minigrid package are installed."""
         pytest.importorskip("minigrid")
         pytest.importorskip("payback_lab")
-        info = small.train(jax.random.key(0), 8, "grm-adv", "DoorKey-8x8", 0.1)
+        info = small.train(jax.random.key(0), 8, "grm-adv", "DoorKey-8x8", 0.1)[1]
         assert np.isfinite(info["advantage"]).all()
         assert np.asarray(info["rows"].bonus).min() > 0

@@ -1,5 +1,6 @@
 """What the RLlib callback refuses, and what it says of rewards that change after it (make test-hosts)."""
 
+import inspect
 import warnings
 from functools import partial
 
@@ -12,6 +13,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from ray.rllib.algorithms.dqn import DQNConfig
     from ray.rllib.callbacks.callbacks import RLlibCallback
+    from ray.rllib.connectors.learner import GeneralAdvantageEstimation
 
 import payback
 from payback.integrations.rllib import ShapeReward
@@ -79,3 +81,9 @@ def test_a_replay_buffer_learner_is_told_that_it_does_not_see_the_debt():
 def test_an_observed_debt_is_refused():
     with pytest.raises(ValueError, match=r"observe_debt is refused for RLlib.*gymnasium\.ShapeReward"):
         ShapeReward("novelty", payback.grm(GAMMA, 3), observe_debt=True)
+
+
+def test_the_reason_against_the_bonus_as_an_advantage_holds():
+    """docs/howto/advantage-side.md: its GAE standardises before a connector after it could add anything."""
+    source = inspect.getsource(GeneralAdvantageEstimation)
+    assert "(module_advantages - module_advantages.mean()) / max(" in source

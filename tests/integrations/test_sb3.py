@@ -1,4 +1,4 @@
-"""The Stable-Baselines3 wrapper in real training runs: PPO, recurrent PPO, DQN."""
+"""The Stable-Baselines3 wrapper in real training runs: PPO, A2C, recurrent and maskable PPO, DQN."""
 
 import importlib.util
 from pathlib import Path
@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 pytest.importorskip("stable_baselines3", reason="pip install payback[sb3]")
+import gymnasium as gym
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from sb3_contrib import RecurrentPPO
-from stable_baselines3 import DQN, PPO
+from sb3_contrib import MaskablePPO, RecurrentPPO
+from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecEnvWrapper, VecNormalize
@@ -140,6 +141,19 @@ def test_recurrent_ppo(walk, distance):
     model = RecurrentPPO("MlpLstmPolicy", env, gamma=GAMMA, n_steps=64, batch_size=96, n_epochs=1,
                          policy_kwargs={"lstm_hidden_size": 16})  # fmt: skip
     model.learn(600, callback=[CheckShaping(), log])
+    assert_law(log, least=50)
+
+
+class Masked(gym.Wrapper):
+    def action_masks(self):
+        return np.array([True, False])
+
+
+@pytest.mark.parametrize("kind", [A2C, MaskablePPO])
+def test_other_learners_of_rollouts(kind, walk, distance):
+    env, log = shaped_walks(lambda hazard: Masked(walk(hazard)), distance), Log()
+    own = {"batch_size": 96, "n_epochs": 1} if kind is MaskablePPO else {}
+    kind("MlpPolicy", env, gamma=GAMMA, n_steps=64, **own).learn(600, callback=[CheckShaping(), log])
     assert_law(log, least=50)
 
 

@@ -11,12 +11,13 @@ from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList, EvalCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.logger import configure
-from stable_baselines3.common.vec_env import SubprocVecEnv, VecEnvWrapper, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnvWrapper, VecNormalize
 
 import payback
 from payback import ShapingWarning
 from payback.bonuses import EpisodicCount
 from payback.check.advantage import advantage_by_loops
+from payback.integrations.gymnasium import ShapeReward
 from payback.integrations.sb3 import CheckShaping, CollectBonus, ShapeVectorReward, Unshaped
 
 GAMMA, LAM, DELAY, N = 0.9, 0.8, 3, 16
@@ -149,7 +150,7 @@ def test_a_run_is_repeatable(walk):
 
 def test_it_resumes_with_its_mean_and_its_schedule(walk, tmp_path):
     model, env = made("PPO", walk, weight=payback.taken_back)
-    learned(model, env, 2 * 3 * N)
+    earlier = np.concatenate([rows[0].ravel() for _, _, rows, *_ in learned(model, env, 2 * 3 * N)])
     model.save(tmp_path / "model")
     count = int(env.bonus_state.count)
     assert count == 2 * 3 * N
@@ -158,7 +159,10 @@ def test_it_resumes_with_its_mean_and_its_schedule(walk, tmp_path):
     seen = learned(loaded, again, 2 * 3 * N, reset_num_timesteps=False)
     assert int(again.bonus_state.count) == 2 * count
     assert [done / total for *_, (done, total), _ in seen] == [0.5, 0.75]
-    assert np.abs(seen[0][0]).max() > 0.1
+    added, _, (F, dones, truncated, _), *_ = seen[0]
+    given = {"gamma": GAMMA, "delay": DELAY, "lam": LAM, "truncated": truncated}
+    np.testing.assert_allclose(added, advantage_by_loops(F, dones, earlier=earlier, **given)[0], atol=1e-5)
+    assert np.abs(added - advantage_by_loops(F, dones, **given)[0]).max() > 0.1
 
 
 def test_it_is_taken_back_to_exactly_zero(walk):
@@ -341,6 +345,19 @@ def test_it_refuses_what_pays_twice_or_spoils_it(name, walk):
     model = PPO("MlpPolicy", stack(walk, wrap), **SMALL, batch_size=16, n_epochs=1)
     with pytest.raises(ValueError, match=words):
         model.learn(3 * N, callback=CheckShaping())
+
+
+@pytest.mark.parametrize("kind", [DummyVecEnv, SubprocVecEnv])
+def test_it_refuses_environments_that_are_shaped_themselves(kind, walk):
+    def shaped():
+        return gym.Wrapper(ShapeReward(walk(), "novelty", payback.grm(GAMMA, 3), learner_gamma=GAMMA))
+
+    env = CollectBonus(make_vec_env(shaped, n_envs=2, vec_env_cls=kind), "novelty", ADV)
+    try:
+        with pytest.raises(ValueError, match="ShapeReward and CollectBonus in one stack pay a bonus twice"):
+            PPO("MlpPolicy", env, **SMALL, batch_size=16).learn(2 * N, callback=CheckShaping())
+    finally:
+        env.close()
 
 
 def test_vecnormalize_of_observations_outside_is_right(walk):

@@ -13,10 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv, VecEnvWrapper, VecNormalize
 
 from payback.advantage import AdvantageEstimator
 from payback.core.state import running_mean, shared_of
+from payback.integrations.gymnasium import ShapeReward
 from payback.integrations.host import bind_bonus
 from payback.integrations.sb3.saved_model import layers_of, with_kept
 from payback.integrations.sb3.shape_vector_reward import Paying, ShapeVectorReward, Source, read_source
@@ -91,10 +92,10 @@ class BonusAdvantage:
         found = self.other_gamma()
         if not hasattr(self._model, "rollout_buffer"):
             found.append(f"{type(self._model).__name__} has no rollout buffer; use ShapeVectorReward and payback.grm")
-        paying = ShapeVectorReward, CollectBonus
-        twice = [type(layer).__name__ for layer in self._others if isinstance(layer, paying)]
-        if twice:
-            found.append(f"{twice[0]} and CollectBonus in one stack pay a bonus twice; use one of them")
+        twice = [type(layer).__name__ for layer in self._others if isinstance(layer, (ShapeVectorReward, CollectBonus))]
+        env = self._wrapper.unwrapped  # not every VecEnv knows what is wrapped
+        twice += ["ShapeReward"] * (type(env) in (DummyVecEnv, SubprocVecEnv) and any(env.env_is_wrapped(ShapeReward)))
+        found += [f"{name} and CollectBonus in one stack pay a bonus twice; use one of them" for name in twice[:1]]
         if any(isinstance(layer, VecNormalize) and layer.norm_reward for layer in self._outside):
             found.append("VecNormalize outside CollectBonus rescales rewards; put it inside, or use norm_reward=False")
         return found
@@ -156,8 +157,7 @@ class BonusAdvantage:
         setattr(self._model, KEPT, [x.tolist() for x in shared_of(wrapper.bonus_state)])
         figures = {"extrinsic": float(reward.mean()), "intrinsic": float(F.mean()), "weight": self._weight}
         figures |= {"task_advantage": task, "bonus_advantage": float(np.abs(added).mean())}
-        mean = running_mean(wrapper.bonus_state)
-        return figures if mean is None else figures | {"mean": mean}
+        return figures if (mean := running_mean(wrapper.bonus_state)) is None else figures | {"mean": mean}
 
 
 def bonus_advantage(model: Any, env: VecEnv | None) -> BonusAdvantage | None:
