@@ -17,8 +17,8 @@ with host("Stable-Baselines3", "pip install 'payback[sb3]'"):
 
 from payback.integrations.sb3.check_shaping import CheckShaping
 from payback.integrations.sb3.collect_bonus import CollectBonus
-from payback.integrations.sb3.saved_model import find_shaping, load_model, save_model
+from payback.integrations.sb3.saved_model import load_model, save_model
 from payback.integrations.sb3.shape_vector_reward import ShapeVectorReward, ShapeVectorWithPotential, Source, Unshaped
 
 __all__ = ["CheckShaping", "CollectBonus", "ShapeVectorReward", "ShapeVectorWithPotential", "Source", "Unshaped"]
-__all__ += ["find_shaping", "load_model", "save_model"]
+__all__ += ["load_model", "save_model"]

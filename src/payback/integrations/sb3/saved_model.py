@@ -43,11 +43,6 @@ def shapings_of(env: VecEnv | None) -> Stack:
     return found
 
 
-def find_shaping(env: VecEnv | None) -> tuple[ShapeVectorReward, list[VecEnvWrapper]]:
-    """Return the outermost shaping wrapper in `env` and the wrappers outside it."""
-    return shapings_of(env)[0]
-
-
 def keep_means(model: Any, stack: Stack) -> None:
     """Put what all environments share (F̄) of every shaping where `model.save` finds it."""
     setattr(model, MEANS, [[x.tolist() for x in shared_of(shaping.shaping_state.loans)] for shaping, _ in stack])
@@ -76,7 +71,7 @@ def with_kept(model: Any, state: Any, kept: list[Any]) -> Any:
 
 def save_model(model: BaseAlgorithm, path: str | Path) -> None:
     """Save the model as `model.save(path)` does, with the shaping state, open loans included, in the same file."""
-    shaping, _ = find_shaping(model.get_env())
+    shaping, _ = shapings_of(model.get_env())[0]
     model.save(path)
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(_zip(path), "a") as archive:
         shaping.save(Path(folder) / STATE)
@@ -88,7 +83,7 @@ def load_model(kind: type[BaseAlgorithm], path: str | Path, env: VecEnv, **optio
 
     SB3 resets `env` before it trains on: the debts of open episodes are dropped, F̄ stays.
     """
-    shaping, _ = find_shaping(env)
+    shaping, _ = shapings_of(env)[0]
     model = kind.load(path, env=env, **options)
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(_zip(path)) as archive:
         if STATE in archive.namelist():

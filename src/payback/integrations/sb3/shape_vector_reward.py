@@ -95,9 +95,7 @@ class Paying(Unshaped):
         obs, reward, done, infos = self.venv.step_wait()
         refuse_reward_shape(reward, self.num_envs)
         if len(infos) != self.num_envs:
-            raise ValueError(
-                f"the VecEnv returned {len(infos)} infos for {self.num_envs} environments, not one for each"
-            )
+            raise ValueError(f"the VecEnv returned {len(infos)} infos for {self.num_envs} environments, not one each")
         if self.outer.left:
             self.outer.look()
         done = read_end("done", done, self.num_envs)
