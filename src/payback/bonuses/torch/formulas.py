@@ -20,6 +20,10 @@ from payback.bonuses.torch.engine import Method, NetworkBonus, Options
 from payback.bonuses.torch.memory import Ellipsoid, PerVisit
 from payback.core.validate import read_count
 
+# With AVX-512, Torch's own product of float32 matrices takes twice as long on AMD's processors as oneDNN's, which
+# compiles a kernel for each number of rows: hence multiples of a block only.
+ONEDNN, BLOCK = torch.backends.mkldnn.is_available() and torch.backends.cpu.get_cpu_capability() == "AVX512", 64
+
 
 def RND(  # noqa: N802  the method's name
     alpha: float = ALPHA,
@@ -197,10 +201,12 @@ class Layers(nn.Sequential):
     """Apply layers one after the other, without looking for hooks, which takes a quarter of a small pass."""
 
     def __call__(self, input: Tensor) -> Tensor:
-        """Return the output of the last layer."""
+        """Return the output of the last layer, by oneDNN where that is faster."""
+        blocks = ONEDNN and len(input) % BLOCK == 0 < len(input) and input.device.type == "cpu"
+        output = input.to_mkldnn() if blocks else input
         for layer in self:
-            input = layer.forward(input)
-        return input
+            output = layer.forward(output)
+        return output.to_dense() if blocks else output
 
 
 def _mlp(*sizes: int) -> Layers:
