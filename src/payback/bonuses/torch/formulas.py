@@ -146,7 +146,7 @@ def E3B(  # noqa: N802  the method's name
     *,
     ridge: float = 0.1,
     width: int = 256,
-    latent: int = 32,
+    latent: int = 128,
     rate: float = 1e-4,
     **options: Unpack[Options],
 ) -> NetworkBonus:
@@ -154,7 +154,7 @@ def E3B(  # noqa: N802  the method's name
 
         F_t = α φ(s_{t+1})ᵀ C⁻¹ φ(s_{t+1}),   C = λI + Σ φφᵀ over this episode's earlier s′,  λ the `ridge`
 
-    φ learns to predict a_t from s_t and s_{t+1}, as in `ICM`; steps already in C keep the φ that they had.
+    φ learns as in `ICM`; C keeps each φ as it was. Take more features (`latent`) than an episode has different views.
 
     >>> import numpy as np
     >>> bonus, obs = E3B(actions=2, normalise=False), np.ones((1, 3), np.float32)
