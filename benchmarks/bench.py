@@ -47,6 +47,7 @@ TABLES = {
     "gymnasium": ("transform", {"gymnasium": "× NormalizeReward"}),
     "sb3": ("PPO on", {"sb3": "share of its steps per second lost"}),
     "rnd": ("RND of", {"rnd": "ours ÷ theirs"}),
+    "of_rollout": ("bonus", {"of_rollout": "steps per second, after the rollout ÷ at every step"}),
     "engine": ("task and peer", {"engine": "steps per second, ours ÷ theirs"}),
     "doorkey": ("what", {"doorkey": "ratio"}),
     "arena": ("learner", {"arena": "steps per second, of the paper's learner"}),

@@ -216,6 +216,8 @@ FLAT, IMAGE = (SIZE,), (7, 7, 3)
 RNDS = {
     "RND, flat views": (lambda: RND(learn_every=T), FLAT),
     "RND, views through the CNN": (lambda: RND(learn_every=T), IMAGE),
+    "flat views, without learning": (lambda: RND(learn_every=0), FLAT),
+    "CNN, without learning": (lambda: RND(learn_every=0), IMAGE),
 }
 ALL = {
     **{name: (make, FLAT) for name, make in (
@@ -249,7 +251,7 @@ def main() -> int:
         print(f"  {name:24} {spent['theirs']:6.0f} µs   ours {spent['ours']:6.0f} µs   {ratio:5.2f} of it")
         ratios[name] = ratio
     if asked.json:
-        asked.json.write_text(json.dumps({"rnd": ratios, "rollout": ways}))
+        asked.json.write_text(json.dumps({"rnd": ratios, "of_rollout": ways}))
     return int(asked.check and (any(ratio > 1 for ratio in ratios.values()) or min(ways.values()) < 3))
 
 

@@ -15,7 +15,7 @@ LITERATURE = {
     networks.ICM: {"width": 256, "latent": 32, "rate": 3e-4, "forward": 0.2, "inverse": 0.8},
     networks.RIDE: {"rate": 1e-4, "forward": 10.0, "inverse": 0.1},
     networks.NovelD: {"margin": 0.5, "width": 256, "rate": 1e-4},
-    networks.E3B: {"ridge": 0.1, "latent": 32},
+    networks.E3B: {"ridge": 0.1, "latent": 128},
     networks.Disagreement: {"models": 5, "width": 128, "rate": 1e-3},
     SimHash: {"bits": 64},
     EpisodicCount: {"root": False},

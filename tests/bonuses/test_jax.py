@@ -71,7 +71,8 @@ def weights_of(name, networks):
     """A Torch bonus's weights in the form of the pure one's: (fixed, trained)."""
 
     def layers(network):
-        values = [jnp.asarray(parameter.detach().numpy()) for parameter in network.parameters()]
+        # Copied, because JAX may share the memory, which Torch changes when it learns.
+        values = [jnp.asarray(parameter.detach().numpy().copy()) for parameter in network.parameters()]
         return [(values[i].T, values[i + 1]) for i in range(0, len(values), 2)]
 
     if name in ("RND", "NovelD"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import payback
-from payback.bonuses.torch import ICM, RND
+from payback.bonuses.torch import E3B, ICM, RND
 
 RNG = np.random.default_rng
 
@@ -19,6 +19,14 @@ def test_the_error_of_rnd_falls_on_what_was_seen_and_stays_on_what_was_not():
     after = [bonus(None, None, rows, {}).mean() for rows in (seen, unseen)]
     assert after[0] < 0.05 * before[0]
     assert after[1] > 0.3 * before[1]
+
+
+def test_e3b_still_pays_for_new_views_late_in_an_episode():
+    """Its memory has as many directions as features: with 64, some of these views pay a ten-thousandth of F_0."""
+    views = RNG(0).integers(0, 11, size=(100, 1, 147)).astype(np.float32)
+    bonus, action = E3B(7, learn_every=0, normalise=False, whiten=False), np.zeros(1, int)
+    F = np.array([bonus(view, action, view, {})[0] for view in views])
+    assert F[64:].min() > 0.005 * F[0]
 
 
 # ------------------------------------------------------------------ noise that no action influences

@@ -287,9 +287,7 @@ class Recency(Bonus):
         pairs = list(zip(states, actions, strict=True))
         self._now += valid is None or bool(valid.any())
         waited = np.array([self._now - self._tried.get(pair, 0) for pair in pairs], dtype=np.float64)
-        for k, pair in enumerate(pairs):
-            if valid is None or valid[k]:
-                self._tried[pair] = self._now
+        self._tried |= {pair: self._now for k, pair in enumerate(pairs) if valid is None or valid[k]}
         return np.sqrt(waited)
 
     def _arrays(self) -> dict[str, np.ndarray]:

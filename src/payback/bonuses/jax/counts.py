@@ -147,11 +147,8 @@ def episodic_count(
     ([1.0], [0.5])
     """
     visits = Visits.by_hash(slots, cell) if cells is None else Visits(cells, lambda obs: _cells(obs, cell, cells))
-
-    def pay(state: Any, *row: Any) -> tuple[Any, Any]:
-        return state, alpha
-
-    return _divided(PureBonus(lambda key, obs: (), pay), visits, root)
+    F: Any = alpha
+    return _divided(PureBonus(lambda key, obs: (), lambda state, *row: (state, F)), visits, root)
 
 
 def episodic(bonus: PureBonus, *, root: bool = False, key: Key | None = None, slots: int = SLOTS) -> PureBonus:

@@ -185,7 +185,6 @@ class PureNetworkBonus:
         return state._replace(mean=mean, var=var, scale=state.scale.add(F, n, self.warmup))
 
     def _learn_if_it_is_time(self, state: NetworkState) -> NetworkState:
-
         def learn(trained: Weights, optimiser: Adam, key: jax.Array, calls: jax.Array) -> tuple[Any, ...]:
             after, (key, draw) = state._replace(trained=trained, optimiser=optimiser), jax.random.split(key)
             rows = jax.tree.map(lambda part: part.reshape(-1, *part.shape[2:]), state.kept)

@@ -154,7 +154,7 @@ def e3b(
     discrete: bool = True,
     ridge: float = 0.1,
     width: int = 256,
-    latent: int = 32,
+    latent: int = 128,
     rate: float = 1e-4,
     **options: Unpack[Options],
 ) -> PureBonus:

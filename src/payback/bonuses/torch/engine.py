@@ -179,7 +179,8 @@ class NetworkBonus(Bonus):
         self.networks, self._shape = networks.to(self._device), shape
         self._whitening = Whitening(shape, self._device)
         trained = [weight for weight in networks.parameters() if weight.requires_grad]
-        self._optimiser = torch.optim.Adam(trained, lr=self._rate)
+        # In a third of the time on a CPU; elsewhere it would keep its count of steps on the device.
+        self._optimiser = torch.optim.Adam(trained, lr=self._rate, fused=self._device.type == "cpu" or None)
 
     def _seen(self, batch: Batch, see: Callable[[torch.Tensor], torch.Tensor] | None = None) -> tuple[Any, Any, Any]:
         """Return x, a and y: s and s′ are whitened, by the statistics so far unless `see` does it."""

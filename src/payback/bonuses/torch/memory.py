@@ -183,16 +183,16 @@ class Ellipsoid:
 
     def pay(self, novelty: torch.Tensor, rows: Rows) -> torch.Tensor:
         """Return φᵀC⁻¹φ of each step, then C⁻¹ ← C⁻¹ − C⁻¹φφᵀC⁻¹ / (1 + φᵀC⁻¹φ) (Sherman and Morrison)."""
-        n, B = novelty.shape[:2]
-        inverse = self._of(B, novelty.device)
-        flags = (rows.valid, rows.ends)
-        valid, ends = (None if flag is None else torch.from_numpy(flag).to(novelty.device) for flag in flags)
-        fresh, paid = self._fresh(novelty.device), torch.empty((n, B), dtype=inverse.dtype, device=novelty.device)
+        inverse = self._of(novelty.shape[1], novelty.device)
+        if rows.valid is not None:
+            novelty = torch.where(torch.from_numpy(rows.valid).to(novelty.device)[:, :, None], novelty, 0.0)
+        ends = None if rows.ends is None else torch.from_numpy(rows.ends).to(novelty.device)
+        fresh, paid = self._fresh(novelty.device), novelty.new_empty(novelty.shape[:2], dtype=inverse.dtype)
         for t, features in enumerate(novelty.to(inverse.dtype)):
-            turned = torch.bmm(inverse, features[:, :, None])
-            paid[t] = (features * turned[:, :, 0]).sum(dim=1).clamp_(min=0)
-            changed = torch.baddbmm(inverse, turned / (-1 - paid[t])[:, None, None], turned.transpose(1, 2))
-            inverse = changed if valid is None else torch.where(valid[t][:, None, None], changed, inverse)
+            # Products of elements take a third of the time of batched ones, which read a matrix for one vector each.
+            turned = (inverse * features[:, None]).sum(dim=2)
+            paid[t] = (features * turned).sum(dim=1).clamp_(min=0)
+            inverse = inverse.addcmul(turned[:, :, None] / (-1 - paid[t])[:, None, None], turned[:, None])
             if rows.ends is not None and ends is not None and rows.ends[t].any():
                 inverse = torch.where(ends[t][:, None, None], fresh, inverse)
         self._inverse = inverse

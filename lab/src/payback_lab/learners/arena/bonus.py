@@ -77,7 +77,7 @@ BONUSES: dict[str, Callable[[Environment, float], Bonus]] = {
     "rnd": rnd_bonus,
     "views": of_view(lambda: episodic_count(alpha=1.0), tiles=True),
     "rnd-views": of_view(lambda: episodic(rnd(1.0))),
-    "e3b": of_view(lambda: e3b(ACTIONS, 1.0)),
+    "e3b": of_view(lambda: e3b(ACTIONS, 1.0, latent=32)),  # the default of the runs that are committed or planned
     "noveld": of_view(lambda: noveld(1.0)),
     "icm": of_view(lambda: icm(ACTIONS, 1.0)),
 }
