@@ -33,7 +33,7 @@ NOTES = (
     "place is (x, y, carrying something), with the noisy TV also the colour it shows.",
     "One PPO with one trunk for all methods, and as many policies and critics as a method needs; the steps of all "
     "policies count. The docstrings in `lab/src/payback_lab/learners/arena/` define each method.",
-    "PIES and phased-in repayment move away from the raw bonus between a quarter and five eighths of training, ADOPES in "
+    "PIES and phased-in repayment leave the raw bonus between a quarter and five eighths of training, ADOPES in "
     "its first half. ADOPS has the ε of its public notes, 1e-7: an action worse for the task is only just worse.",
     "A seed solves the task if there is a step from which on, to the end of training, at least 90 % of the last 100 "
     "episodes are solved. Final figures are over 1,000 episodes of the trained agent, acting as in training unless "
