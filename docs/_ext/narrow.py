@@ -8,6 +8,8 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.application import Sphinx
 
+CROWDED = 10
+"""Columns; a table with more has no room for intervals on one line."""
 WIDE = 800
 """Pixels; a wider figure has several panels, whose words are too small to read on a phone."""
 
@@ -31,10 +33,19 @@ def width_of(svg: str) -> float:
     return float(found[1]) if found else 0.0
 
 
+def _columns(text: nodes.Text) -> int:
+    """Return how many columns the table has in which a text stands, 0 outside of tables."""
+    above = text.parent
+    while above is not None and not isinstance(above, nodes.tgroup):
+        above = above.parent
+    return 0 if above is None else int(above["cols"])
+
+
 def _fit(app: Sphinx, doctree: nodes.document) -> None:
     for text in list(doctree.findall(nodes.Text)):
         kept = with_unbroken_intervals(text.astext())
-        if kept != text.astext() and not isinstance(text.parent, nodes.literal | nodes.literal_block):
+        code = isinstance(text.parent, nodes.literal | nodes.literal_block)
+        if kept != text.astext() and not code and _columns(text) <= CROWDED:
             text.parent.replace(text, nodes.Text(kept))
     for image in doctree.findall(nodes.image):
         file = Path(app.srcdir) / image["uri"]
