@@ -105,6 +105,8 @@ def table(ratios: Ratios, mark: str) -> str:
     """Return a table of the page."""
     first, columns = TABLES[mark]
     rows = dict.fromkeys(name for column in columns for name in ratios.get(column, {}))
+    if not rows:
+        return "Not measured since the redesign."
     lines = [f"| {first} | {' | '.join(columns.values())} |", "|---|" + "---:|" * len(columns)]
     for name in rows:
         cells = (shown(ratios.get(column, {}).get(name)) for column in columns)

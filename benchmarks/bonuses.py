@@ -213,9 +213,10 @@ def compare_ways(makers: dict[str, tuple[Callable[[], Any], tuple[int, ...]]], r
 
 
 FLAT, IMAGE = (SIZE,), (7, 7, 3)
+VIEWS = "RND, views through the CNN"  # as MiniGrid gives them: after the rollout at least 3 times the steps per second
 RNDS = {
     "RND, flat views": (lambda: RND(learn_every=T), FLAT),
-    "RND, views through the CNN": (lambda: RND(learn_every=T), IMAGE),
+    VIEWS: (lambda: RND(learn_every=T), IMAGE),
     "flat views, without learning": (lambda: RND(learn_every=0), FLAT),
     "CNN, without learning": (lambda: RND(learn_every=0), IMAGE),
 }
@@ -252,7 +253,7 @@ def main() -> int:
         ratios[name] = ratio
     if asked.json:
         asked.json.write_text(json.dumps({"rnd": ratios, "of_rollout": ways}))
-    return int(asked.check and (any(ratio > 1 for ratio in ratios.values()) or min(ways.values()) < 3))
+    return int(asked.check and (any(ratio > 1 for ratio in ratios.values()) or ways[VIEWS] < 3))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ copyright = author
 version = release = version_of("payback")
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton", "docstrings", "outside_links", "public_names"]
-extensions += ["mathml", "run_help", "shown_code", "vega_bundle"]
+extensions += ["mathml", "narrow", "run_help", "shown_code", "vega_bundle"]
 exclude_patterns = ["_build", "_ext", "**/.ipynb_checkpoints"]
 default_role = "literal"
 highlight_language = "none"  # an indented block is an equation or plain text

@@ -54,6 +54,7 @@ def test_a_name_without_a_docstring_fails_the_build(extension, monkeypatch: pyte
 def test_docstrings_are_shown_as_they_were_written(extension):
     docstrings = extension("docstrings")
     assert doctest.testmod(docstrings).failed == 0
+    assert doctest.testmod(extension("narrow")).failed == 0
     assert sys.modules["docstrings"].__doc__
 
 

@@ -53,7 +53,7 @@ class ListCommand:
 
 @dataclass(frozen=True)
 class PriorWorkCommand:
-    """Print the paper's table of prior methods, decided by the exact solver over random small problems."""
+    """Print the paper's table of prior methods, checked by the exact solver on random small problems."""
 
     problems: Annotated[int, arg(metavar="N")] = 200
     """Random problems per cell."""

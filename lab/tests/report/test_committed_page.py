@@ -129,5 +129,5 @@ def test_on_paper_everything_is_unfolded_and_light(open_page, report: Path) -> N
 
 def test_it_says_how_far_the_numbers_may_vary(page) -> None:
     text = page.locator(".vary").inner_text()
-    assert "equal to the bit on one kind of processor" in text
+    assert "bitwise identical on one kind of processor" in text
     assert "the verdicts agreed" in text

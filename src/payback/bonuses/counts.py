@@ -84,7 +84,7 @@ class EpisodicCount(Bonus):
 
     n counts the visits in this episode, the present one included; the start counts once, without pay. `key` takes one
     environment's observation and returns what is counted, for instance `key=lambda obs: tuple(obs["position"])`;
-    without it the whole observation is, to the bit. F starts at α in every episode and needs no normalisation.
+    without it, the exact observation. F starts at α in every episode and needs no normalisation.
 
     >>> bonus = EpisodicCount(alpha=1.0)
     >>> [float(bonus(np.array([0]), np.array([0]), np.array([cell]), {})[0]) for cell in (1, 1, 0)]
@@ -107,7 +107,7 @@ class episodic(Bonus):  # noqa: N801  used as a function, like `functools.partia
 
         F_t / n(s_{t+1}),  or  F_t / √n(s_{t+1}) with root=True
 
-    Wrap bonuses that hardly change within an episode, such as `RND`: they pay every visit alike, so what GRM repays
+    Wrap bonuses that hardly change within an episode, such as `RND`: they pay every visit the same, so what GRM repays
     nearly cancels what it pays. Visits are counted as in `EpisodicCount`. `bonus` may be a callable of your own.
 
     >>> from payback.bonuses import Count

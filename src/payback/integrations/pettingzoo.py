@@ -2,8 +2,8 @@
 
     env = ShapeReward(pursuit_v5.parallel_env(), bonus, payback.grm(0.99, delay=30))
 
-Agents are the rows of one ledger, in the order of `possible_agents`: each borrows and repays by itself, and each one's
-end is its own. An agent that has left is an invalid row. All agents share F̄ and the bonus. Each agent's info gets
+Agents are the rows of one ledger, in the order of `possible_agents`: each earns and repays its own bonus, until its
+own end. An agent that has left is an invalid row. All agents share F̄ and the bonus. Each agent's info gets
 
     extrinsic r_t,  intrinsic F_t,  shaped F'_t,  owed the debt at the next step,  truncated as the environment said
 """

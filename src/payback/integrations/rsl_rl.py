@@ -114,7 +114,7 @@ class ShapedPPO(PPO):
         return {**super().save(), "shaping": [] if self.debts is None else list(leaves(self.debts.loans))}
 
     def load(self, loaded_dict: dict, load_cfg: dict | None, strict: bool) -> bool:
-        """Load what `save` returned. Episodes begin anew: their debts are dropped, F̄ stays."""
+        """Load what `save` returned. Episodes start over: their debts are dropped, F̄ stays."""
         saved = loaded_dict.get("shaping", [])
         if saved:
             ledger, B = self.monitor.ledger, self.storage.num_envs

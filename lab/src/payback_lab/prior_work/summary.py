@@ -27,19 +27,19 @@ NOTES = (
     "✓ the optimal actions are the same after every history of all problems tried; ✗ they are not, first on the "
     "problem named; ○ only under the condition named; – the method does not take this.",
     "Of actions, of time, of history: what the potential, or the bonus, depends on; these and the partly observed "
-    "problems end in one absorbing state whose potential is 0, so that a cross is about the column, not about the end.",
+    "problems end in one absorbing state whose potential is 0, so a cross is about the column, not about the end.",
     "Of time: Ng's, Eck's and Grześ's formula reads both potentials at time t; Devlin's reads each at its own.",
-    "Absorbing state: by discounted value iteration; what is lent needs an end, so PBIM, GRM, ADOPS and look-back are "
-    "decided over histories that end in one absorbing state. DPBA is taken at Φ's fixed point, where it pays R† "
-    "itself. ADOPS has exact critics, of histories that are fully observed; ADOPES does the share c of what ADOPS "
+    "Absorbing state: by discounted value iteration. Repayment needs an end, so PBIM, GRM, ADOPS and look-back are "
+    "checked over histories that end in one absorbing state. DPBA is taken at Φ's fixed point, where it pays R† "
+    "itself. ADOPS has exact critics and fully observed histories; ADOPES does the share c of what ADOPS "
     "does, c rising to 1. Plug-and-play is stated, not computed.",
-    "EIPO is decided where it comes to rest: with its multiplier held at α, ½ at first, its policy maximises "
+    "EIPO is checked at its fixed point: with its multiplier held at α, ½ at first, its policy maximises "
     "(1 + α)R + F. Where its constraint is met, α is so large that only optimal policies are left, and F chooses among "
-    "these: ○ says that no other action becomes optimal, not that all optimal ones stay. What two policies and a "
-    "multiplier that are still learning do, no exact solver can say: `payback-lab run arena` measures it.",
-    "The paper's figure says what each work's own theorem covers; its picture is not in the source we have. Its text "
-    "says: Wiewiora only with Φ added back (○ here), Harutyunyan not in general (✗), Behboudian in the limit (✓ at "
-    "ξ = 0), Grześ for every end (✓), PBIM and GRM everywhere (✓): the machine agrees. It also finds that the formulas "
+    "these: ○ means that no other action becomes optimal, not that all optimal ones stay. An exact solver can't show "
+    "what two policies and a multiplier do while they learn: `payback-lab run arena` measures it.",
+    "The paper's figure shows what each work's own theorem covers; its picture is not in the source we have. Its text "
+    "has Wiewiora only with Φ added back (○ here), Harutyunyan not in general (✗), Behboudian in the limit (✓ at "
+    "ξ = 0), Grześ for every end (✓), PBIM and GRM everywhere (✓): the solver agrees. It also finds that the formulas "
     "of Ng, Devlin and Eck stay valid for potentials of history and under partial observation, wherever the end has "
     "potential 0.",
 )

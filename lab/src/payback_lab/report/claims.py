@@ -1,7 +1,7 @@
 """The claims of an experiment as they are shown: counts, small charts, and the tables of docs/claims.md."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -120,18 +120,28 @@ def slug(verdict: str) -> str:
 def claims_of_all(results: Path) -> str:
     """Write the claims of every committed experiment for docs/claims.md."""
     there = [name for name in experiments.MODULES if (results / name / "summary.json").is_file()]
-    return "\n\n".join(section(results, name) for name in there if committed_claims(results, name))
+    decided = {name: found for name in there if (found := committed_claims(results, name))}
+    return "\n\n".join((overview(results, decided), *(section(results, name) for name in decided)))
+
+
+def overview(results: Path, decided: Mapping[str, Sequence[DecidedClaim]]) -> str:
+    """Count the verdicts of every experiment in one table."""
+    lines = []
+    for name, claims in decided.items():
+        found = Counter(claim.verdict for claim in own_claims(claims))
+        lines.append((committed(results, name)["title"], *(f"{found[verdict]}" for verdict in get_args(Verdict))))
+    return rows(("experiment", *get_args(Verdict)), lines)
 
 
 def section(results: Path, experiment: str) -> str:
     """Return one experiment's claims: the count, a table, and every claim in full, folded."""
     view = claims_view(committed_claims(results, experiment))
     own, more = (rows(COLUMNS, [line(shown.claim) for shown in part]) for part in (view.own, view.more))
-    again = f"Verdicts under ablations, and on questions of our own:\n\n{folded(more, f'All {len(view.more)}')}"
+    again = folded(more, f"{len(view.more)} verdicts under ablations, and on questions of our own", longest=0)
     parts = (
         f"## {committed(results, experiment)['title']}",
         f"{view.tally}.",
-        folded(own, f"All {len(view.own)} claims"),
+        folded(own, f"All {len(view.own)} claims", longest=0),
         again if view.more else "",
         in_full(experiment, [shown.claim for shown in (*view.own, *view.more)]),
     )

@@ -236,6 +236,8 @@ def figures(committed: Committed) -> dict[str, str]:
         "felt-share": which_delay.felt_figure(),
         "curiosity": curiosity.curiosity_figure(of["curiosity"]),
         "headline": headline.headline_figure(committed.arena, of["arena"], of["depth"]),
+        "headline-11x11": headline.figure_of(headline.arena_panel(committed.arena, of["arena"])),
+        "headline-16x16": headline.figure_of(headline.depth_panel(of["depth"])),
         "sb3-doorkey": headline.sb3_figure(committed.hosts, of["hosts"]),
     }
     drawn = {name: as_svg(spec) for name, spec in own.items()} | arena_tables.figures(committed.arena)

@@ -8,7 +8,7 @@ from payback_lab.claims.wording import format_p, least_to_most
 from payback_lab.experiments.doorkey.claims import QUESTION, TEN
 from payback_lab.experiments.doorkey.config import ABOUT
 from payback_lab.experiments.doorkey.experiment import COMPARED
-from payback_lab.experiments.doorkey.measures import PAIRS, SETTINGS, TABLE, title
+from payback_lab.experiments.doorkey.measures import MIDDLE, PAIRS, SETTINGS, TABLE, title
 from payback_lab.experiments.doorkey.table import Reached, Row, figures, reached, spread, table_rows
 from payback_lab.methods import OTHERS, TITLES
 from payback_lab.report import markdown
@@ -57,7 +57,7 @@ def runs_of(results: Path, label: str = "") -> list[dict[str, Any]]:
 
 
 def table_of_paper(results: Path) -> str:
-    """Return the paper's table beside ours, one table per setting."""
+    """Return the paper's table beside ours, one table per setting; the middle one stands open."""
     rows = table_rows(runs_of(results))
     parts = []
     for setting in SETTINGS:
@@ -65,7 +65,11 @@ def table_of_paper(results: Path) -> str:
         own = [row for row in rows if row.setting == setting]
         many = least_to_most([row.seeds for row in own])
         table = markdown.rows(HEADER, map(_line, own))
-        parts.append(f"**α = {alpha:g}, γ = {gamma:g}**, seeds per cell: {many}\n\n{table}")
+        name = f"α = {alpha:g}, γ = {gamma:g}"
+        if setting == MIDDLE:
+            parts.append(f"**{name}**, seeds per cell: {many}\n\n{table}")
+        else:
+            parts.append(markdown.folded(table, f"{name}, seeds per cell: {many}", longest=0))
     return "\n\n".join(parts)
 
 

@@ -64,7 +64,7 @@ def so_far(runs: HostRuns) -> str:
     counted = f"All {PLANNED} runs are in." if runs.made >= PLANNED else f"{runs.made} of {PLANNED} runs are in."
     counted = counted if runs.made else f"**{NONE_YET}** {PLANNED} runs are planned."
     waiting = "".join(f"\n- {what}" for what in runs.chosen.waits_for)
-    return f"{counted} What waits for other runs:\n{waiting}" if waiting else counted
+    return f"{counted} Not yet planned, because it depends on other runs:\n{waiting}" if waiting else counted
 
 
 def figure_part(runs: HostRuns) -> str:

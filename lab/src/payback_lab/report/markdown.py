@@ -20,15 +20,15 @@ LONG = 25
 """Rows of the longest table that stands open."""
 
 
-def folded(table: str, summary: str) -> str:
-    """Fold a table of more than 25 rows, so that a reader can pass over it.
+def folded(table: str, summary: str, longest: int = LONG) -> str:
+    """Fold a table of more than 25 rows, or of more than `longest`, so that a reader can pass over it.
 
     >>> folded(rows(("n",), [("1",)]), "Every n") == rows(("n",), [("1",)])
     True
     >>> folded(rows(("n",), [("1",)] * 26), "Every n").splitlines()[0]
     '<details><summary>Every n</summary>'
     """
-    if table.count("\n") - 1 <= LONG:
+    if table.count("\n") - 1 <= longest:
         return table
     return f"<details><summary>{summary}</summary>\n\n{table}\n\n</details>"
 

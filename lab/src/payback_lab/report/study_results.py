@@ -41,7 +41,7 @@ class Results:
             return f"**{NONE_YET}** {self.planned} runs are planned."
         if self.made >= self.planned:
             return f"All {self.planned} runs are in."
-        return f"{self.made} of {self.planned} runs are in; what is missing may change every line below."
+        return f"{self.made} of {self.planned} runs are in; the others may change the results below."
 
 
 SIZES = {

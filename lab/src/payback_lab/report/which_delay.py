@@ -159,7 +159,7 @@ def felt_figure() -> dict[str, Any]:
             "with": name,
         }
         for lam in LAMBDAS
-        for name, more in (("whole episodes", {}), ("rollouts of 128 steps", {"rollout": 128}))
+        for name, more in (("whole episodes", {}), ("128-step rollouts", {"rollout": 128}))
         for delay in delays
     ]
     interest = [{"delay": delay, "interest": payback.interest(payback.grm(GAMMA, delay))} for delay in delays]
@@ -179,7 +179,7 @@ def felt_figure() -> dict[str, Any]:
     dash = alt.StrokeDash(
         "with:N",
         title=None,
-        scale=alt.Scale(domain=["whole episodes", "rollouts of 128 steps"], range=[[1, 0], [5, 3]]),
+        scale=alt.Scale(domain=["whole episodes", "128-step rollouts"], range=[[1, 0], [5, 3]]),
         legend=alt.Legend(symbolSize=400, **line),
     )
     share = (

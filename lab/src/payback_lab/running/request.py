@@ -14,7 +14,7 @@ class Request:
     """Make the runs of an experiment that have no record yet: `payback-lab run cliff`.
 
     Every run has a folder of its own below --out, written atomically. Stop the command whenever you like (Ctrl-C,
-    kill): the same command goes on where it was, and the results are the same to the bit.
+    kill): the same command goes on where it was, and the results are bitwise identical.
     """
 
     experiment: Annotated[Positional[str], arg(metavar="EXPERIMENT")]

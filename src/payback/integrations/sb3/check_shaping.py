@@ -31,7 +31,7 @@ class CheckShaping(BaseCallback):
     Refuses another γ than the transform's, a VecNormalize outside that scales rewards, one inside with a replay buffer,
     and a buffer that relabels rewards; at each step another reward or other ends than the shaping's; and with each
     rollout a buffer whose rewards or advantages were changed. `strict=False` warns once and goes on. Put CheckShaping
-    last: what a later callback assigns anew, it cannot see.
+    last: it cannot see what a later callback assigns.
 
     F̄ is kept with the model: `model.save`, CheckpointCallback and `load` carry it, also to another number of
     environments. The logger gets, once per rollout, `shaping/` extrinsic, intrinsic, shaped (means per step), owed (the

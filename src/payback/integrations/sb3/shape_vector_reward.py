@@ -28,7 +28,7 @@ environments whose episode is over.
 
 
 class Unshaped(VecEnvWrapper):
-    """Pass everything on, so that training and evaluation environments are wrapped alike, as EvalCallback needs.
+    """Pass everything on, so that training and evaluation environments are wrapped the same way, as EvalCallback needs.
 
     Where the policy sees the debt, pass `observe_debt=True` here, too: without a bonus the debt is 0.
 

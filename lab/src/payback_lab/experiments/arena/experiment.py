@@ -31,15 +31,15 @@ NOTES = (
     "Not in the paper. The tasks are the `minigrid` package's, its own layouts and time limits; the reward is 1 for "
     "success. The bonus is α over the number of visits to a place in this episode, or RND where a setting says so. A "
     "place is (x, y, carrying something), with the noisy TV also the colour it shows.",
-    "One PPO with one trunk for all methods, and as many policies and critics as a method asks; the steps of all "
-    "policies count. What each method is taken to be stands in `lab/src/payback_lab/learners/arena/`.",
-    "PIES and phased-in repayment go over from the raw bonus between a quarter and five eighths of training, ADOPES in "
+    "One PPO with one trunk for all methods, and as many policies and critics as a method needs; the steps of all "
+    "policies count. The docstrings in `lab/src/payback_lab/learners/arena/` define each method.",
+    "PIES and phased-in repayment leave the raw bonus between a quarter and five eighths of training, ADOPES in "
     "its first half. ADOPS has the ε of its public notes, 1e-7: an action worse for the task is only just worse.",
     "A seed solves the task if there is a step from which on, to the end of training, at least 90 % of the last 100 "
     "episodes are solved. Final figures are over 1,000 episodes of the trained agent, acting as in training unless "
-    "they say greedy; an episode that is not solved counts with the time limit. Of EIPO and HEPO the policy for both "
+    "they say greedy; an episode that is not solved counts with the time limit. In EIPO and HEPO the policy for both "
     "rewards is the agent, and only its episodes count; the other one's figures are called second. EIPO's policies "
-    "take turns within an episode, so that its training figures are of both, counted where the agent ended an episode.",
+    "take turns within an episode, so its training figures are of both, counted where the agent ended an episode.",
     "Without options the command plans the study of docs/predictions.md. Each method's α, the third and fourth task "
     "and the two that get more seeds are computed from the committed runs by the rules there. D = 1 and D = 100, which "
     "are only swept, have the α of D = 10 and D = 30; the raw bonus and D = 30 are also run on the noisy TV's task "

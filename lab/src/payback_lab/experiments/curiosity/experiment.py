@@ -111,8 +111,8 @@ NOTES = (
     "The final length is the mean of 100 episodes of the trained agent, acting as in training, on layouts that all "
     "runs share; an episode that does not reach the goal counts with its 360 steps.",
     "Intervals are 95 %: of a share Clopper and Pearson's, of a mean the percentile bootstrap over seeds.",
-    "Runs are made one seed of every cell after the other, so that whatever is there is balanced; a run whose summary "
-    "is committed is not made again.",
+    "Each seed of every cell is trained before the next seed, so an unfinished study is balanced. Runs whose summary "
+    "is committed are skipped.",
 )
 SECONDS_PER_STEP = 1 / 2500
 """On one core, with MiniGrid's own speed."""

@@ -50,8 +50,8 @@ SMALLEST = 5
 THREE_MILLION = 3_000_320
 """Steps of training unless an experiment says otherwise: the first whole number of updates beyond 3 million."""
 ONE_SEED_FIRST = (
-    "Runs are made one seed of every cell after the other, so that whatever is there is balanced; a run whose summary "
-    "is committed is not made again."
+    "Each seed of every cell is trained before the next seed, so an unfinished study is balanced. Runs whose summary "
+    "is committed are skipped."
 )
 
 
