@@ -10,6 +10,7 @@ from payback_lab.experiments.arena.setting import parse_setting
 from payback_lab.experiments.hosts.setting import BONUSES as READY
 from payback_lab.experiments.hosts.setting import EPISODIC
 from payback_lab.experiments.hosts.verdicts import solved as hosts_solved
+from payback_lab.experiments.studies.safe_range import ALPHAS
 from payback_lab.report.docs import Committed
 from payback_lab.report.hosts import ready_name
 from payback_lab.report.study_results import Results
@@ -87,31 +88,59 @@ def of_ready(episodic: bool) -> str:
 SAFE = (0.005, 0.02, 0.08)
 
 
+DOOR, CORRIDOR = "DoorKey-11x11", "KeyCorridorS3R3"
+
+
 @cache
-def views() -> dict[tuple[str, float], float]:
-    """Return the share of DoorKey-11x11 that is solved with counts of the view, three seeds, by method and α."""
+def views(task: str) -> dict[tuple[str, float], float]:
+    """Return the share of a task that is solved with counts of the view, three seeds, by method and α."""
     found = {}
     for (name, method), runs in Results("safe-range", OF.folder).finished.items():
         setting = parse_setting(name)
-        if setting.task == "DoorKey-11x11" and len(runs) == 3:
+        if setting.task == task and len(runs) == 3:
             found[method, setting.alpha] = float(np.mean([run["sampled_solved"] for run in runs.values()]))
     return found
 
 
-def solved_views() -> dict[str, tuple[float, ...]]:
-    """Return at which α each method solves it."""
-    methods = sorted({method for method, _ in views()})
-    return {method: tuple(a for m, a in sorted(views()) if m == method and views()[m, a] >= 0.95) for method in methods}
+def solved_views(*tasks: str) -> dict[str, tuple[float, ...]]:
+    """Return at which α each method that has three seeds everywhere solves these tasks."""
+    keys = sorted(set[tuple[str, float]].intersection(*(set(views(task)) for task in tasks)))
+    solves = {(m, a) for m, a in keys if all(views(task)[m, a] >= 0.95 for task in tasks)}
+    return {method: tuple(a for m, a in keys if m == method and (m, a) in solves) for method, _ in keys}
 
 
 def in_safe_range() -> list[str]:
-    """Return what the page says beyond the α at which methods solve the task."""
-    share = {key: f"{100 * own:.0f} %" for key, own in views().items()}
-    assert {share["grm-adv-300-0.99", alpha] for alpha in SAFE} == {"100 %"}
+    """Return what the page says of the methods that have three seeds everywhere."""
+    adv, two, back, two_back = (f"{m}-0.99{b}" for b in ("", "-back") for m in ("grm-adv-300", "two-critics"))
+    assert solved_views(DOOR, CORRIDOR) == {
+        adv: SAFE[1:], back: SAFE[1:], "grm-30": SAFE[1:2], "im": (), two: SAFE[1:2], two_back: (),
+    }  # fmt: skip
+    door, corridor = ({key: f"{100 * own:.0f} %" for key, own in views(task).items()} for task in (DOOR, CORRIDOR))
+    assert {views(task)[back, alpha] >= 0.985 for task in (DOOR, CORRIDOR) for alpha in SAFE[1:]} == {True}
+    score = {row.method: row.scores[0.02].format(".2f")[:4] for row in Results("safe-range", OF.folder).ranges}
     return [
-        f"the raw bonus at 0.005 alone, and {share['im', 0.02]} at 0.02",
-        f"At 0.08 GRM solves {share['grm-30', 0.08]} and two critics {share['two-critics-0.99', 0.08]}",
+        f"solves {door['grm-30', 0.02]} of DoorKey-11x11 and {corridor['grm-30', 0.02]} of KeyCorridorS3R3",
+        f"at most {raw_corridor()} of KeyCorridorS3R3 at any α",
+        f"{door[two, 0.02]} and {corridor[two, 0.02]}, with a score of {score[two]} against {score[adv]}; at 0.08 they "
+        f"solve {door[two, 0.08]} and {corridor[two, 0.08]}",
+        f"solve {corridor[two_back, 0.02]} of KeyCorridorS3R3 at 0.02 and {corridor[two_back, 0.08]} at 0.08",
     ]
+
+
+def raw_corridor() -> str:
+    """Return how much of KeyCorridorS3R3 the raw bonus solves at its best α."""
+    own = [share for (method, _), share in views(CORRIDOR).items() if method == "im"]
+    assert len(own) == len(ALPHAS)
+    return f"{100 * max(own):.0f} %"
+
+
+def in_first_screen() -> str:
+    """Return what README says of both tasks."""
+    ours = [f"{100 * views(task)['grm-30', 0.02]:.0f} %" for task in (DOOR, CORRIDOR)]
+    return (
+        f"GRM solves {ours[0]} of DoorKey 11×11 and {ours[1]} of KeyCorridorS3R3; at any of five α a raw bonus solves "
+        f"at most {raw_corridor()} of the latter"
+    )
 
 
 def in_key_corridor() -> dict[str, tuple[int, str]]:
@@ -131,7 +160,13 @@ def in_hosts() -> list[str]:
         f"solves it in {adv} of 3 seeds, after {adv_steps} thousand steps; GRM in {grm} of 3, after {grm_steps}, "
         f"the raw bonus with the best of three α in {raw} of 3, after {raw_steps}, no bonus in {none} of 3"
     )
-    return [corridor, f"The five episodic bonuses solve {of_ready(True)} runs, the six lifetime ones {of_ready(False)}"]
+    runs = {m: OF.hosts.cell("MountainCar", "episodic-count", m) for m in in_key_corridor()}
+    solving = {method: hosts_solved(own) for method, own in runs.items()}
+    assert {len(own) for own in runs.values()} == {3}
+    assert solving == {"none": 1, "im": 0, "grm-30": 0, "grm-adv-30-0.95-lone": 0}
+    reached = np.mean([run["sampled_solved"] for run in runs["grm-adv-30-0.95-lone"]])
+    flag = f"reach the flag in {100 * reached:.0f} % of episodes"
+    return [corridor, flag, f"The five episodic bonuses solve {of_ready(True)} runs, the six lifetime ones {of_ready(False)}"]
 
 
 def in_bonuses() -> list[str]:
