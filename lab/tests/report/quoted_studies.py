@@ -166,7 +166,11 @@ def in_hosts() -> list[str]:
     assert solving == {"none": 1, "im": 0, "grm-30": 0, "grm-adv-30-0.95-lone": 0}
     reached = np.mean([run["sampled_solved"] for run in runs["grm-adv-30-0.95-lone"]])
     flag = f"reach the flag in {100 * reached:.0f} % of episodes"
-    return [corridor, flag, f"The five episodic bonuses solve {of_ready(True)} runs, the six lifetime ones {of_ready(False)}"]
+    return [
+        corridor,
+        flag,
+        f"The five episodic bonuses solve {of_ready(True)} runs, the six lifetime ones {of_ready(False)}",
+    ]
 
 
 def in_bonuses() -> list[str]:
