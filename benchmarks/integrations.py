@@ -27,6 +27,7 @@ from minigrid.envs import DoorKeyEnv
 from minigrid.wrappers import ImgObsWrapper
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.vec_env import VecNormalize
 
 import payback
 from payback.integrations import gymnasium, sb3
@@ -97,6 +98,11 @@ def collected(venv: Any, bonus: Any) -> Any:
     return sb3.CollectBonus(venv, bonus, payback.grm_adv(GAMMA, DELAY, 0.95))
 
 
+def normalised(venv: Any, bonus: Any) -> Any:
+    """Wrap in SB3's own wrapper of rewards, the peer."""
+    return VecNormalize(venv, norm_obs=False)
+
+
 def ppo_slowdown(make: Any, wrap: Any, rounds: int, envs: int = 8, steps: int = 16) -> float:
     """Return the share of steps per second that PPO, with SB3's own network and epochs, loses to wrapper and check.
 
@@ -109,7 +115,7 @@ def ppo_slowdown(make: Any, wrap: Any, rounds: int, envs: int = 8, steps: int = 
     venv = make_vec_env(make, envs, seed=0)
     shaped = wrap(venv, lambda *transition: bonus)
     models = [PPO("MlpPolicy", env, gamma=GAMMA, n_steps=steps, seed=0) for env in (plain, shaped)]
-    checks = (None, sb3.CheckShaping())
+    checks = (None, None if wrap is normalised else sb3.CheckShaping())
     started = [models[side]._setup_learn(rounds * envs * steps, checks[side])[1] for side in (0, 1)]
     for callback in started:
         callback.on_training_start({}, {})
@@ -138,7 +144,7 @@ def main() -> int:
     # CartPole is about the cheapest environment there is, MiniGrid an ordinary one.
     lost = {
         f"{task}{how}": ppo_slowdown(make, wrap, rounds)
-        for how, wrap in (("", rewarded), (", CollectBonus", collected))
+        for how, wrap in (("", rewarded), (", CollectBonus", collected), (", VecNormalize alone", normalised))
         for task, make, rounds in (("CartPole", "CartPole-v1", 240), ("MiniGrid DoorKey", doorkey, 120))
     }
     for name, share in lost.items():
@@ -147,7 +153,8 @@ def main() -> int:
         ours = {name: cost / added["NormalizeReward"] for name, cost in added.items() if name != "NormalizeReward"}
         asked.json.write_text(json.dumps({"gymnasium": ours, "sb3": lost}))
     ratio = max(added[name] for name in added if name != "NormalizeReward") / added["NormalizeReward"]
-    broken = ratio > BOUNDS["gymnasium"] or max(lost.values()) > BOUNDS["sb3"]
+    ours = max(share for name, share in lost.items() if "VecNormalize" not in name)
+    broken = ratio > BOUNDS["gymnasium"] or ours > BOUNDS["sb3"]
     return int(asked.check and broken)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
 from payback import messages
+from payback.core.arrays import any_of
 from payback.core.transform import RewardTransform
 from payback.integrations.gymnasium_rows import copy, space_with_debt, with_debt
 from payback.integrations.host import Shaping, ask, bind_bonus, read_end, read_intrinsic, refuse_reward_shape
@@ -99,7 +100,7 @@ class Paying(Unshaped):
         if self.outer.left:
             self.outer.look()
         done = read_end("done", done, self.num_envs)
-        self.ended = ended = [k for k, ends in enumerate(done.tolist()) if ends]
+        self.ended = ended = np.flatnonzero(done).tolist() if any_of(done) else []
         terminated, truncated = split_ends(done, infos, ended) if ended else (None, None)
         before, self._obs = self._obs, copy(obs)
         F, step = self._pay((before, reward, infos, ended), terminated, truncated)
