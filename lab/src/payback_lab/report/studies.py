@@ -15,6 +15,7 @@ from payback_lab.report.charts.style import as_svg
 from payback_lab.report.studies_tables import (
     BONUSES,
     ablations_table,
+    centred_table,
     depth_grid,
     depth_methods,
     depth_summary,
@@ -110,6 +111,7 @@ PLACES: dict[str, dict[str, Callable[[Results], str]]] = {
         "summary": safe_summary,
         "table": safe_table,
         "ablations": ablations_table,
+        "centred": centred_table,
         "verdicts": _of_safe_range,
     },
     "depth": {"summary": depth_summary, "table": depth_table, "rollouts": rollouts_table, "verdicts": _of_depth},

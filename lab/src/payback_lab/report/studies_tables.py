@@ -8,7 +8,7 @@ from payback_lab.experiments.arena.measures import shares
 from payback_lab.experiments.arena.setting import parse_setting
 from payback_lab.experiments.studies import depth, learned, safe_range
 from payback_lab.experiments.studies.analysis import Reached, best_shares, collapses, reached, score_of
-from payback_lab.experiments.studies.study import ADVANTAGE_SIDE, Study, setting_of
+from payback_lab.experiments.studies.study import ADV, ADVANTAGE_SIDE, Study, setting_of
 from payback_lab.experiments.studies.verdicts import Judged, depth_cells
 from payback_lab.report.charts.studies import TUNED, label_of
 from payback_lab.report.markdown import folded, rows
@@ -101,8 +101,19 @@ def ablations_table(results: Results) -> str:
     """Write the ablations, the methods that they vary, and no bonus, all at α = 0.02."""
     methods = ("none", *ADVANTAGE_SIDE, *safe_range.ABLATIONS)
     lines = [line for m in methods for line in _safe_line(results.finished, m, safe_range.MIDDLE, "–")]
+    return _without_safe(lines, "Ablations")
+
+
+def centred_table(results: Results) -> str:
+    """Write GRM-adv and centred two critics side by side at every α."""
+    methods = (ADV, safe_range.CENTRED[0], f"{ADV}-back", safe_range.CENTRED[1])
+    lines = [line for a in safe_range.ALPHAS for m in methods for line in _safe_line(results.finished, m, a, "–")]
+    return _without_safe(lines, "GRM-adv and centred two critics at every α")
+
+
+def _without_safe(lines: Sequence[tuple[str, ...]], summary: str) -> str:
     kept = [(*line[:4], *line[5:]) for line in lines]
-    return table_of((*SAFE_COLUMNS[:4], *SAFE_COLUMNS[5:]), kept, "Ablations")
+    return table_of((*SAFE_COLUMNS[:4], *SAFE_COLUMNS[5:]), kept, summary)
 
 
 # Depth

@@ -23,10 +23,12 @@ MIDDLE = 0.02
 """α of the ablations and of the runs without a bonus, which have none."""
 METHODS = ("im", "pies", "phased", "grm-10", "grm-30", *ADVANTAGE_SIDE)
 SHORT = "grm-adv-30-0.95"
+CENTRED = (f"{TWO}-centred", f"{TWO}-centred-back")
+"""Run at every α since they did as well as grm-adv at the middle one: what centring does without GRM."""
 ABLATIONS = (
     *(f"{ADV}{ending}" for ending in ("-flat", "-flat-back", "-lone", "-lone-back")),
     *(f"{SHORT}{ending}" for ending in ("", "-lone", "-lone-back")),
-    *(f"{TWO}{ending}" for ending in ("-centred", "-centred-back")),
+    *CENTRED,
 )
 STEPS = whole_updates(2)
 
@@ -34,6 +36,13 @@ CELLS = (
     *(Cell(setting_of(task, alpha), m, STEPS) for alpha in ALPHAS for task in TASKS for m in METHODS),
     *(Cell(setting_of(task, MIDDLE), "none", STEPS) for task in TASKS),
     *(Cell(setting_of(task, MIDDLE), m, STEPS) for task in TASKS for m in ABLATIONS),
+    *(
+        Cell(setting_of(task, alpha), m, STEPS)
+        for alpha in ALPHAS
+        if alpha != MIDDLE
+        for task in TASKS
+        for m in CENTRED
+    ),
 )
 
 

@@ -11,7 +11,7 @@ from payback_lab.experiments.arena.measures import scores, shares
 from payback_lab.experiments.studies import depth, learned, safe_range
 from payback_lab.experiments.studies.analysis import Reached, SafeRange, reached, safe_ranges
 from payback_lab.experiments.studies.study import ADV, ADVANTAGE_SIDE, TWO, Cell, setting_of
-from payback_lab.over_tasks import probability_of_improvement
+from payback_lab.over_tasks import Estimate, probability_of_improvement
 
 BACK = tuple(method for method in ADVANTAGE_SIDE if method.endswith("-back"))
 FEW = 0.1
@@ -68,7 +68,7 @@ def of_safe_range(finished: Finished) -> list[Judged]:
         ),
         ("Taken back, both are safe at 0.32 too.", all(0.32 in safe(m) for m in BACK), ""),
     ]
-    return [*_decided(judged, enough), *_of_back(rows, finished)]
+    return [*_decided(judged, enough), *_of_back(rows, finished), *_of_centred(finished)]
 
 
 def _of_back(rows: dict[str, SafeRange], finished: Finished) -> list[Judged]:
@@ -76,20 +76,39 @@ def _of_back(rows: dict[str, SafeRange], finished: Finished) -> list[Judged]:
     enough = len(own) == len(BACK) and all(min(full(row).values()) >= SEEDS for row in own)
     collapsed, runs = sum(row.collapsed for row in own), sum(row.runs for row in own)
     found = [("Few runs that are taken back collapse.", collapsed <= FEW * runs, f"{collapsed} of {runs} runs")]
-    by_cell = [
-        [
-            scores(task, seeds_of(finished, setting_of(task, alpha), method))
-            for task in safe_range.TASKS
-            for alpha in safe_range.ALPHAS
-        ]
-        for method in BACK
-    ]
     text = "grm-adv and two critics do not differ significantly where both are taken back."
     if not enough:
         return _decided([*found, (text, False, "")], False)
-    chance = probability_of_improvement(*by_cell)
-    measured = f"grm-adv scores higher with probability {chance.format('.2f')}"
+    chance, measured = _higher(finished, *BACK)
     return _decided([*found, (text, chance.low <= 0.5 <= chance.high, measured)], True)
+
+
+def _of_centred(finished: Finished) -> list[Judged]:
+    """Judge what was predicted of centred two critics at every α."""
+    methods = (*safe_range.METHODS, *safe_range.CENTRED)
+    rows = {row.method: row for row in safe_ranges(finished, methods)}
+    enough = all(m in rows and min(full(rows[m]).values()) >= SEEDS for m in methods)
+    safe = {m: set(rows[m].safe) if m in rows else set() for m in safe_range.CENTRED}
+    text = "Centred two critics, taken back or not, are safe at 0.02 and 0.08."
+    judged = [(text, all({0.02, 0.08} <= own for own in safe.values()), "; ".join(map(_said, safe.values())))]
+    for form, centred, when in zip((ADV, f"{ADV}-back"), safe_range.CENTRED, ("", ", both taken back"), strict=True):
+        chance, measured = _higher(finished, form, centred) if enough else (None, "")
+        judged.append(
+            (f"grm-adv is not better than centred two critics{when}.", chance is None or chance.low <= 0.5, measured)
+        )
+    return _decided(judged, enough)
+
+
+def _higher(finished: Finished, form: str, rival: str) -> tuple[Estimate, str]:
+    """Return the probability that `form`, a grm-adv, scores higher than its rival, over both tasks and all α."""
+    cells = [setting_of(task, alpha) for task in safe_range.TASKS for alpha in safe_range.ALPHAS]
+    tasks = [task for task in safe_range.TASKS for _ in safe_range.ALPHAS]
+    own, other = (
+        [scores(task, seeds_of(finished, cell, method)) for task, cell in zip(tasks, cells, strict=True)]
+        for method in (form, rival)
+    )
+    chance = probability_of_improvement(own, other)
+    return chance, f"grm-adv scores higher with probability {chance.format('.2f')}"
 
 
 def full(row: SafeRange) -> dict[float, int]:
