@@ -18,8 +18,9 @@ def test_what_repays_keeps_the_law(scheme: str):
     payback.check_transform(transform, 0.995, effort="quick")
 
 
-def test_im_does_not_repay():
-    transform = transform_of("im", 0.99)
+@pytest.mark.parametrize("scheme", ["im", "im-centred"])
+def test_im_does_not_repay(scheme: str):
+    transform = transform_of(scheme, 0.99)
     assert transform is not None
     with pytest.raises(payback.InvarianceError):
         payback.check_transform(transform, 0.99, effort="quick")
@@ -73,8 +74,8 @@ def test_the_others_are_of_the_reward_less_its_mean(scheme: str):
 
 
 def test_every_scheme_has_a_title_and_none_is_twice():
-    assert list(TITLES) == [*SCHEMES, *OTHERS, *RIVALS]
-    assert len(set(TITLES.values())) == len(TITLES) == 20
+    assert list(TITLES) == [*SCHEMES, *OTHERS, "im-centred", *RIVALS]
+    assert len(set(TITLES.values())) == len(TITLES) == 21
 
 
 def test_another_name_is_refused_with_those_there_are():

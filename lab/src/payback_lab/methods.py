@@ -15,6 +15,7 @@ and matchings the paper does not try, run when they are named:
     even-W             a W-th at each of the next W steps
     geometric-R        (1 − R)·R^(k−1) at age k
     when               all at the next event (DoorKey: key picked up, door opened)
+    im-centred         F − F̄, never repaid: what centring does alone
 
 Every scheme is a transform of the library; the lab shapes rewards nowhere else.
 
@@ -70,6 +71,7 @@ TITLES: Mapping[str, str] = MappingProxyType(
         "even-10": "evenly over 10",
         "geometric-0.9": "geometric, rate 0.9",
         "when": "at key and door",
+        "im-centred": "IM, centred",
         "pies": "PIES (fading)",
         "phased": "phased-in repayment",
         "adops": "ADOPS",
@@ -100,7 +102,7 @@ class Scheme(NamedTuple):
     """Hold what a scheme id says."""
 
     kind: str
-    """"none", "im", "pbim", "grm", "even", "geometric" or "when"."""
+    """"none", "im", "im-centred", "pbim", "grm", "even", "geometric" or "when"."""
     number: float
     """The delay, window or rate; 0 if the kind has none."""
     raw: bool
@@ -133,8 +135,8 @@ def parse_scheme(scheme: str) -> Scheme:
     (Scheme(kind='grm', number=30.0, raw=False), Scheme(kind='pbim', number=0.0, raw=True))
     """
     found = re.fullmatch(
-        r"(?P<plain>none|im)|((?P<whole>grm|even)-(?P<age>[1-9]\d*)|(?P<share>geometric)-(?P<rate>0\.\d*[1-9])|"
-        r"(?P<end>pbim|when))(?P<raw>-raw)?",
+        r"(?P<plain>none|im|im-centred)|((?P<whole>grm|even)-(?P<age>[1-9]\d*)|"
+        r"(?P<share>geometric)-(?P<rate>0\.\d*[1-9])|(?P<end>pbim|when))(?P<raw>-raw)?",
         scheme,
     )
     if found is None:
@@ -219,6 +221,8 @@ def transform_of(scheme: str, gamma: float, mean: RewardTransform | None = None)
             return None
         case "im":
             return payback.scale(1)
+        case "im-centred":
+            return mean or payback.center()
         case "pbim":
             return payback.pbim(gamma, center=centred)
         case "grm":
@@ -301,11 +305,12 @@ def _rank(scheme: str) -> tuple[int, float, str]:
     if scheme in SCHEMES:
         return SCHEMES.index(scheme), 0.0, ""
     if scheme in RIVALS:
-        return len(SCHEMES) + 5 + RIVALS.index(scheme), 0.0, ""
+        return len(SCHEMES) + 6 + RIVALS.index(scheme), 0.0, ""
     for place, kind in enumerate(ADVANTAGE_SIDE):
         if scheme.startswith(kind):
-            return len(SCHEMES) + 5 + len(RIVALS) + place, 0.0, scheme
+            return len(SCHEMES) + 6 + len(RIVALS) + place, 0.0, scheme
     known = _known(scheme)
     if known is None:
-        return len(SCHEMES) + 5 + len(RIVALS) + len(ADVANTAGE_SIDE), 0.0, scheme
-    return len(SCHEMES) + ("grm", "even", "geometric", "when", "pbim").index(known.kind), known.number, scheme
+        return len(SCHEMES) + 6 + len(RIVALS) + len(ADVANTAGE_SIDE), 0.0, scheme
+    kinds = ("grm", "even", "geometric", "when", "im-centred", "pbim")
+    return len(SCHEMES) + kinds.index(known.kind), known.number, scheme

@@ -69,7 +69,7 @@ def test_safe_range_says_who_needs_tuning(pages):
     assert found["GRM D = 10"][3:] == ["0 of 30", "0.08"]
     table = rows_of(pages["safe-range"], "table of safe-range")
     assert len(table) == 45
-    assert pages["safe-range"].count("<details>") == 1
+    assert pages["safe-range"].count("<details>") == 2
     assert all(row[2] == "3" and "[" in row[3] for row in table)
 
 
@@ -96,7 +96,7 @@ def test_depth_shows_what_was_found_and_lost(pages, full):
 
 def test_every_prediction_is_decided_by_three_seeds(pages):
     verdicts = {name: [row[0] for row in rows_of(page, f"verdicts of {name}")] for name, page in pages.items()}
-    assert {name: len(own) for name, own in verdicts.items()} == {"safe-range": 12, "depth": 7, "learned": 5}
+    assert {name: len(own) for name, own in verdicts.items()} == {"safe-range": 13, "depth": 7, "learned": 5}
     assert "undecided" not in verdicts["safe-range"]
     by_text = {row[1]: row[0] for row in rows_of(pages["depth"], "verdicts of depth")}
     assert by_text["Taking back loses at least one cell that is found."] == "**holds**"
@@ -112,32 +112,33 @@ def test_a_prediction_can_fail(tmp_path):
     assert found["The raw bonus is safe at 0.00125 and 0.005 at most."] == "**does not hold**"
     assert found["Taken back, both are safe at 0.32 too."] == "**holds**"
     assert found["grm-adv is not better than centred two critics."] == "**holds**"
+    assert found["GRM-30 is better than the centred raw bonus."] == "**does not hold**"
 
 
-def test_grm_adv_better_than_centred_two_critics_is_found(tmp_path):
-    write_study(
-        tmp_path, "safe-range", lambda setting, method, seed: (0.4 if method in safe_range.CENTRED else 1.0,) * 2
-    )
+def test_grm_is_found_better_than_what_is_only_centred(tmp_path):
+    worse = dict.fromkeys(safe_range.CENTRED, (0.4, 0.4))
+    write_study(tmp_path, "safe-range", lambda setting, method, seed: worse.get(method, (1.0, 1.0)))
     page = filled(tmp_path)["safe-range"]
     found = {row[1]: row[0] for row in rows_of(page, "verdicts of safe-range")}
     assert found["grm-adv is not better than centred two critics."] == "**does not hold**"
     assert found["grm-adv is not better than centred two critics, both taken back."] == "**does not hold**"
+    assert found["GRM-30 is better than the centred raw bonus."] == "**holds**"
     assert found["Centred two critics, taken back or not, are safe at 0.02 and 0.08."] == "**does not hold**"
-    assert len(rows_of(page, "centred of safe-range")) == 20
+    assert len(rows_of(page, "centred of safe-range")) == 30
 
 
 def test_one_seed_is_shown_and_decides_nothing(tmp_path):
     write_study(tmp_path, "safe-range", of_alpha, seeds=1)
     write_study(tmp_path, "depth", of_task, seeds=1, every=3)
     made = filled(tmp_path)
-    assert "126 of 378 runs are in" in made["safe-range"]
+    assert "136 of 408 runs are in" in made["safe-range"]
     assert "20 of 180 runs are in" in made["depth"]
     for name, page in made.items():
         verdicts = {row[0] for row in rows_of(page, f"verdicts of {name}")}
         assert verdicts == {"undecided"}, name
     assert "too few seeds" in made["depth"]
     drawn = studies.figures(tmp_path)
-    assert "126 of 378 runs, 1 seed of each cell shown." in drawn["safe-range"]
+    assert "136 of 408 runs, 1 seed of each cell shown." in drawn["safe-range"]
     assert "20 of 180 runs, 1 seed" in drawn["depth"]
 
 

@@ -105,10 +105,11 @@ def ablations_table(results: Results) -> str:
 
 
 def centred_table(results: Results) -> str:
-    """Write GRM-adv and centred two critics side by side at every α."""
-    methods = (ADV, safe_range.CENTRED[0], f"{ADV}-back", safe_range.CENTRED[1])
+    """Write, at every α, each form of GRM beside what is centred alike and never repaid."""
+    raw, two, back = safe_range.CENTRED
+    methods = ("grm-30", raw, ADV, two, f"{ADV}-back", back)
     lines = [line for a in safe_range.ALPHAS for m in methods for line in _safe_line(results.finished, m, a, "–")]
-    return _without_safe(lines, "GRM-adv and centred two critics at every α")
+    return _without_safe(lines, "Centred bonuses at every α")
 
 
 def _without_safe(lines: Sequence[tuple[str, ...]], summary: str) -> str:

@@ -23,8 +23,8 @@ MIDDLE = 0.02
 """α of the ablations and of the runs without a bonus, which have none."""
 METHODS = ("im", "pies", "phased", "grm-10", "grm-30", *ADVANTAGE_SIDE)
 SHORT = "grm-adv-30-0.95"
-CENTRED = (f"{TWO}-centred", f"{TWO}-centred-back")
-"""Run at every α since they did as well as grm-adv at the middle one: what centring does without GRM."""
+CENTRED = ("im-centred", f"{TWO}-centred", f"{TWO}-centred-back")
+"""What centring does without GRM, at every α: F − F̄ paid and never repaid, to one critic or to two."""
 ABLATIONS = (
     *(f"{ADV}{ending}" for ending in ("-flat", "-flat-back", "-lone", "-lone-back")),
     *(f"{SHORT}{ending}" for ending in ("", "-lone", "-lone-back")),

@@ -84,31 +84,36 @@ def _of_back(rows: dict[str, SafeRange], finished: Finished) -> list[Judged]:
 
 
 def _of_centred(finished: Finished) -> list[Judged]:
-    """Judge what was predicted of centred two critics at every α."""
+    """Judge what was predicted of centring alone."""
     methods = (*safe_range.METHODS, *safe_range.CENTRED)
     rows = {row.method: row for row in safe_ranges(finished, methods)}
     enough = all(m in rows and min(full(rows[m]).values()) >= SEEDS for m in methods)
-    safe = {m: set(rows[m].safe) if m in rows else set() for m in safe_range.CENTRED}
+    raw, two, back = safe_range.CENTRED
+    safe = [set(rows[m].safe) if m in rows else set() for m in (two, back)]
     text = "Centred two critics, taken back or not, are safe at 0.02 and 0.08."
-    judged = [(text, all({0.02, 0.08} <= own for own in safe.values()), "; ".join(map(_said, safe.values())))]
-    for form, centred, when in zip((ADV, f"{ADV}-back"), safe_range.CENTRED, ("", ", both taken back"), strict=True):
-        chance, measured = _higher(finished, form, centred) if enough else (None, "")
-        judged.append(
-            (f"grm-adv is not better than centred two critics{when}.", chance is None or chance.low <= 0.5, measured)
-        )
-    return _decided(judged, enough)
+    pairs = {
+        "grm-adv is not better than centred two critics.": (ADV, two),
+        "grm-adv is not better than centred two critics, both taken back.": (f"{ADV}-back", back),
+        "GRM-30 is better than the centred raw bonus.": ("grm-30", raw),
+    }
+    if not enough:
+        return _decided([(sentence, False, "") for sentence in (text, *pairs)], False)
+    judged = [(text, all({0.02, 0.08} <= own for own in safe), "; ".join(map(_said, safe)))]
+    for sentence, pair in pairs.items():
+        chance, measured = _higher(finished, *pair)
+        judged.append((sentence, (chance.low > 0.5) != ("not" in sentence), measured))
+    return _decided(judged, True)
 
 
-def _higher(finished: Finished, form: str, rival: str) -> tuple[Estimate, str]:
-    """Return the probability that `form`, a grm-adv, scores higher than its rival, over both tasks and all α."""
-    cells = [setting_of(task, alpha) for task in safe_range.TASKS for alpha in safe_range.ALPHAS]
-    tasks = [task for task in safe_range.TASKS for _ in safe_range.ALPHAS]
-    own, other = (
-        [scores(task, seeds_of(finished, cell, method)) for task, cell in zip(tasks, cells, strict=True)]
-        for method in (form, rival)
-    )
-    chance = probability_of_improvement(own, other)
-    return chance, f"grm-adv scores higher with probability {chance.format('.2f')}"
+def _higher(finished: Finished, own: str, rival: str) -> tuple[Estimate, str]:
+    """Return the probability that a method scores higher than its rival, over both tasks and all α."""
+    cells = [(task, alpha) for task in safe_range.TASKS for alpha in safe_range.ALPHAS]
+    found = [
+        [scores(task, seeds_of(finished, setting_of(task, alpha), method)) for task, alpha in cells]
+        for method in (own, rival)
+    ]
+    chance = probability_of_improvement(*found)
+    return chance, f"{'GRM-30' if own == 'grm-30' else 'grm-adv'} scores higher with probability {chance.format('.2f')}"
 
 
 def full(row: SafeRange) -> dict[float, int]:

@@ -32,7 +32,7 @@ NAMES = {
     **dict(zip(ADDED, ("GRM-adv", "GRM-adv, taken back", "two critics", "two critics, taken back"), strict=True)),
 }
 """What the charts call methods for a reader who is new to all of them."""
-SHORT = {"phased": "phased-in", "pies": "PIES"}
+SHORT = {"phased": "phased-in", "pies": "PIES", "im-centred": "raw bonus, centred"}
 """Shorter names for the one picture, which must fit beside its points on a phone."""
 APART = 17.0
 """Pixels between two names, one below the other."""
