@@ -150,10 +150,10 @@ def test_what_is_added_comes_last_and_changes_no_choice() -> None:
     assert before[:7] == after[:7]
     old, new = planned_runs(before), planned_runs(after)
     assert new[: len(old)] == old
-    assert {run.method for run in old[-12:]} == set(ADDED)
-    assert [run.seed for run in old[-12:]] == [10] * 12
+    assert {run.method for run in old[-15:]} == set(ADDED)
+    assert [run.seed for run in old[-15:]] == [10] * 15
     added = new[len(old) :]
-    assert len(added) == 4 * 4 * 3 + 2 * 4 * 2
+    assert len(added) == 4 * 5 * 3 + 2 * 5 * 2
     assert {run.method for run in added} == set(ADDED)
     assert [run.seed for run in added] == sorted(run.seed for run in added)
     assert {run.setting.split("_")[0] for run in added if run.seed > 2} == {"FourRooms", "DoorKey-13x13"}
@@ -193,20 +193,20 @@ def test_the_command_says_what_comes_later(tmp_path: Path, capsys, started: list
     ask = ["run", "arena", "--out", str(tmp_path / "runs"), "--summaries", str(tmp_path)]
     assert cli.main(ask) == 0
     out = capsys.readouterr().out
-    assert "arena: 61 runs planned" in out
+    assert "arena: 64 runs planned" in out
     assert (
-        "Planned now, in runs: tuning (31), screening (18), added: α (12); the same command goes on with study" in out
+        "Planned now, in runs: tuning (31), screening (18), added: α (15); the same command goes on with study" in out
     )
     assert "seed10" in started[0]
-    assert "seed10" in started[42]  # all tuning runs share a seed, and seeds are run in turn
-    assert "seed0" in started[43]
+    assert "seed10" in started[45]  # all tuning runs share a seed, and seeds are run in turn
+    assert "seed0" in started[46]
     started.clear()
     write_summary(tmp_path, [*tuned(), *screening()])
     assert cli.main(ask) == 0
     out = capsys.readouterr().out
     assert "49 more in" in out
-    assert "goes on with more seeds (44), added (48), added: more (16) once" in out
-    assert "seed0" in started[12]
+    assert "goes on with more seeds (44), added (60), added: more (20) once" in out
+    assert "seed0" in started[15]
     assert {name.split("/")[-2] for name in started if "seed10" in name} == set(ADDED)
 
 
@@ -221,5 +221,5 @@ def test_what_is_named_is_run_as_named(tmp_path: Path, capsys, started: list[str
 def test_the_list_says_that_more_is_planned(tmp_path: Path, capsys) -> None:
     assert cli.main(["list", "--summaries", str(tmp_path)]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("arena")]
-    assert "61" in line
+    assert "64" in line
     assert "then more" in line

@@ -213,10 +213,17 @@ def arena_runs(outcome: dict[str, tuple[float, float]], seeds: int = 3) -> list[
 def test_the_arenas_added_methods_are_judged():
     even = dict.fromkeys(ADDED, (1.0, 4.0))
     found = {one.text[:20]: one.verdict for one in of_arena(study_results(arena_runs(even)))}
-    assert list(found.values()) == ["holds", "holds", "holds", "holds", "does not hold", "holds"]
+    assert list(found.values())[:6] == ["holds", "holds", "holds", "holds", "does not hold", "holds"]
+    assert list(found.values())[6:] == ["holds", "does not hold", "holds"]
     better = even | {ADDED[1]: (1.0, 2.0), ADDED[3]: (0.2, 9.0), ADDED[2]: (0.1, 9.0)}
     found = [one.verdict for one in of_arena(study_results(arena_runs(better)))]
-    assert found == ["does not hold", "does not hold", "holds", "holds", "holds", "does not hold"]
+    assert found[:6] == ["does not hold", "does not hold", "holds", "holds", "holds", "does not hold"]
+    for outcome, verdicts in {
+        (1.0, 2.0): ["holds", "does not hold", "does not hold"],
+        (0.1, 9.0): ["does not hold", "does not hold", "holds"],
+    }.items():
+        found = of_arena(study_results(arena_runs(even | {"im-centred": outcome})))
+        assert [one.verdict for one in found[6:]] == verdicts
 
 
 def test_one_seed_of_the_added_methods_decides_nothing():

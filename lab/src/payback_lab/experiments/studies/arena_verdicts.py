@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from payback_lab.experiments.arena.config import ADDED
+from payback_lab.experiments.arena.config import FORMS
 from payback_lab.experiments.arena.finished import SEEDS
 from payback_lab.experiments.arena.measures import is_solved, scores, solved_steps
 from payback_lab.experiments.arena.results import StudyResults
@@ -10,12 +10,12 @@ from payback_lab.experiments.studies.verdicts import Judged, decided
 from payback_lab.over_tasks import probability_of_improvement
 
 DOORKEY, NOISY, LARGE, CORRIDOR = "DoorKey-11x11", "MultiRoom-N4-S5-NoisyTV", "DoorKey-13x13", "KeyCorridorS3R3"
-ADV, ADV_BACK, TWO, TWO_BACK = ADDED
-GRM = "grm-30"
+ADV, ADV_BACK, TWO, TWO_BACK = FORMS
+GRM, CENTRED = "grm-30", "im-centred"
 
 
 def of_arena(results: StudyResults) -> list[Judged]:
-    """Judge the predictions of "The advantage side"; each needs three seeds of every cell that it is about."""
+    """Judge the predictions of what was added; each needs three seeds of every cell that it is about."""
     tasks = (DOORKEY, LARGE, CORRIDOR)
     return [
         _all_solve(results, tasks),
@@ -24,6 +24,9 @@ def of_arena(results: StudyResults) -> list[Judged]:
         _back_no_worse(results),
         _noisy(results),
         _alike(results),
+        _centred_solves(results, tasks),
+        _centred_alike(results),
+        _centred_noisy(results),
     ]
 
 
@@ -36,17 +39,17 @@ def _solved(results: StudyResults, tasks: Sequence[str], methods: Sequence[str])
 
 
 def _all_solve(results: StudyResults, tasks: Sequence[str]) -> Judged:
-    there = _solved(results, tasks, ADDED)
-    cells = len(tasks) * len(ADDED)
+    there = _solved(results, tasks, FORMS)
+    cells = len(tasks) * len(FORMS)
     text = f"All four solve {', '.join(tasks[:-1])} and {tasks[-1]}."
-    return decided(text, _known(results, tasks, ADDED), len(there) == cells, f"{len(there)} of {cells} solved")
+    return decided(text, _known(results, tasks, FORMS), len(there) == cells, f"{len(there)} of {cells} solved")
 
 
 def _none_better(results: StudyResults) -> Judged:
     text = f"On {DOORKEY} none of the four is better than GRM with D = 30."
-    if not _known(results, [DOORKEY], (*ADDED, GRM)):
+    if not _known(results, [DOORKEY], (*FORMS, GRM)):
         return decided(text, False)
-    better = [method for method in ADDED if results.improvement(method, GRM, [DOORKEY]).low > 0.5]
+    better = [method for method in FORMS if results.improvement(method, GRM, [DOORKEY]).low > 0.5]
     return decided(text, True, not better, f"better: {', '.join(better) or 'none'}")
 
 
@@ -62,7 +65,7 @@ def _sooner(results: StudyResults) -> Judged:
 
 def _back_no_worse(results: StudyResults) -> Judged:
     text = "Taken back, each has at least the mean score of the same method where both solve the task."
-    if not _known(results, results.tasks, ADDED):
+    if not _known(results, results.tasks, FORMS):
         return decided(text, False)
     worse = []
     for method, back in ((ADV, ADV_BACK), (TWO, TWO_BACK)):
@@ -87,3 +90,26 @@ def _alike(results: StudyResults) -> Judged:
     chance = results.improvement(ADV_BACK, TWO_BACK, results.tasks)
     measured = f"grm-adv scores higher with probability {chance.format('.2f')}"
     return decided(text, True, chance.low <= 0.5 <= chance.high, measured)
+
+
+def _centred_solves(results: StudyResults, tasks: Sequence[str]) -> Judged:
+    there = _solved(results, tasks, [CENTRED])
+    text = f"The centred raw bonus solves {', '.join(tasks[:-1])} and {tasks[-1]}."
+    return decided(text, _known(results, tasks, [CENTRED]), len(there) == len(tasks), f"{len(there)} of {len(tasks)}")
+
+
+def _centred_alike(results: StudyResults) -> Judged:
+    text = "Over all tasks the centred raw bonus and GRM with D = 30 do not differ significantly."
+    if not _known(results, results.tasks, (CENTRED, GRM)):
+        return decided(text, False)
+    chance = results.improvement(GRM, CENTRED, results.tasks)
+    measured = f"GRM scores higher with probability {chance.format('.2f')}"
+    return decided(text, True, chance.low <= 0.5 <= chance.high, measured)
+
+
+def _centred_noisy(results: StudyResults) -> Judged:
+    text = "On the noisy TV GRM with D = 30 is better than the centred raw bonus."
+    if not _known(results, [NOISY], (CENTRED, GRM)):
+        return decided(text, False)
+    chance = results.improvement(GRM, CENTRED, [NOISY])
+    return decided(text, True, chance.low > 0.5, f"GRM scores higher with probability {chance.format('.2f')}")

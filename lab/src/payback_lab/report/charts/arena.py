@@ -8,7 +8,7 @@ import numpy as np
 
 from payback_lab.claims.wording import least_to_most
 from payback_lab.experiments.arena.chosen import FIRST
-from payback_lab.experiments.arena.config import ADDED, METHODS
+from payback_lab.experiments.arena.config import ADDED, FORMS, METHODS
 from payback_lab.experiments.arena.finished import Figures
 from payback_lab.experiments.arena.measures import over_fewest, scores, shares
 from payback_lab.experiments.arena.results import StudyResults
@@ -29,10 +29,11 @@ OURS = "grm-30"
 NAMES = {
     "none": "no bonus",
     "im": "raw bonus",
-    **dict(zip(ADDED, ("GRM-adv", "GRM-adv, taken back", "two critics", "two critics, taken back"), strict=True)),
+    "im-centred": "raw bonus, centred",
+    **dict(zip(FORMS, ("GRM-adv", "GRM-adv, taken back", "two critics", "two critics, taken back"), strict=True)),
 }
 """What the charts call methods for a reader who is new to all of them."""
-SHORT = {"phased": "phased-in", "pies": "PIES", "im-centred": "raw bonus, centred"}
+SHORT = {"phased": "phased-in", "pies": "PIES"}
 """Shorter names for the one picture, which must fit beside its points on a phone."""
 APART = 17.0
 """Pixels between two names, one below the other."""
