@@ -10,7 +10,10 @@ from payback_lab.experiments.arena.setting import parse_setting
 from payback_lab.experiments.hosts.setting import BONUSES as READY
 from payback_lab.experiments.hosts.setting import EPISODIC
 from payback_lab.experiments.hosts.verdicts import solved as hosts_solved
-from payback_lab.experiments.studies.safe_range import ALPHAS
+from payback_lab.experiments.studies.analysis import safe_ranges
+from payback_lab.experiments.studies.safe_range import ALPHAS, CENTRED
+from payback_lab.experiments.studies.safe_range import METHODS as SAFE_METHODS
+from payback_lab.experiments.studies.verdicts import of_safe_range
 from payback_lab.report.docs import Committed
 from payback_lab.report.hosts import ready_name
 from payback_lab.report.study_results import Results
@@ -110,20 +113,27 @@ def solved_views(*tasks: str) -> dict[str, tuple[float, ...]]:
 
 
 def in_safe_range() -> list[str]:
-    """Return what the page says of the methods that have three seeds everywhere."""
-    adv, two, back, two_back = (f"{m}-0.99{b}" for b in ("", "-back") for m in ("grm-adv-300", "two-critics"))
-    assert solved_views(DOOR, CORRIDOR) == {
-        adv: SAFE[1:], back: SAFE[1:], "grm-30": SAFE[1:2], "im": (), two: SAFE[1:2], two_back: (),
-    }  # fmt: skip
+    """Return what the page says of centring, of repayment and of taking the bonus back."""
+    finished = Results("safe-range", OF.folder).finished
+    raw, two, _ = CENTRED
+    both = solved_views(DOOR, CORRIDOR)
+    assert (both["grm-30"], both[raw], both["im"]) == (SAFE[1:2], SAFE[1:], ())
     door, corridor = ({key: f"{100 * own:.0f} %" for key, own in views(task).items()} for task in (DOOR, CORRIDOR))
-    assert {views(task)[back, alpha] >= 0.985 for task in (DOOR, CORRIDOR) for alpha in SAFE[1:]} == {True}
-    score = {row.method: row.scores[0.02].format(".2f")[:4] for row in Results("safe-range", OF.folder).ranges}
+    rows = {row.method: row for row in safe_ranges(finished, (*SAFE_METHODS, *CENTRED))}
+    assert [rows[m].safe for m in (two, "grm-adv-300-0.99", "two-critics-0.99")] == [SAFE, SAFE[1:], ()]
+    own = {row.method: row for row in safe_ranges(finished)}
+    assert [len(row.safe) for row in own.values()] == [0, 0, 3, 1, 1, 2, 2, 0, 1]
+    assert not any(share >= 0.95 for (method, _), share in views(CORRIDOR).items() if method == "pies")
+    measured = [one.measured.split("probability ")[-1] for one in of_safe_range(finished)]
+    collapsed = sum(own[f"{m}-0.99-back"].collapsed for m in ("grm-adv-300", "two-critics"))
     return [
+        f"at no α of five, at most {raw_corridor()}",
+        f"with a score of {rows[raw].scores[0.02].format('.2f')}. GRM with D = 30, which repays the same F − F̄, has "
+        f"{rows['grm-30'].scores[0.02].format('.2f')} there",
+        f"all five α GRM scores higher with probability {measured[12]}",
         f"solves {door['grm-30', 0.02]} of DoorKey-11x11 and {corridor['grm-30', 0.02]} of KeyCorridorS3R3",
-        f"at most {raw_corridor()} of KeyCorridorS3R3 at any α",
-        f"{door[two, 0.02]} and {corridor[two, 0.02]}, with a score of {score[two]} against {score[adv]}; at 0.08 they "
-        f"solve {door[two, 0.08]} and {corridor[two, 0.08]}",
-        f"solve {corridor[two_back, 0.02]} of KeyCorridorS3R3 at 0.02 and {corridor[two_back, 0.08]} at 0.08",
+        f"centred two critics with probability {measured[10]}, and with {measured[11]} where both are taken back",
+        f"{collapsed} of 60 runs of GRM-adv and two critics collapsed",
     ]
 
 
