@@ -127,7 +127,7 @@ def test_the_plan_grows_with_what_is_known() -> None:
         return {part.name: part.runs is not None for part in parts_of(finished_runs(runs))}
 
     early = parts([])
-    assert [name for name, known in early.items() if known] == ["tuning", "screening", "added: α"]
+    assert [name for name, known in early.items() if known] == ["tuning", "screening", "added: α", "lava"]
     assert not parts([*tuned()])["study"]
     assert parts([*tuned()])["time limit"]
     both = parts([*tuned(), *screening()])
@@ -148,10 +148,12 @@ def test_what_is_added_comes_last_and_changes_no_choice() -> None:
     finished = [*tuned(), *screening(), *study({"FourRooms": 0.1, "DoorKey-13x13": 0.3})]
     before, after = (parts_of(finished_runs(runs)) for runs in (finished, [*finished, *added_tuned(0.08)]))
     assert before[:7] == after[:7]
+    assert before[-1] == after[-1]
     old, new = planned_runs(before), planned_runs(after)
     assert new[: len(old)] == old
-    assert {run.method for run in old[-15:]} == set(ADDED)
-    assert [run.seed for run in old[-15:]] == [10] * 15
+    assert {run.method for run in old[-32:-17]} == set(ADDED)
+    assert [run.seed for run in old[-32:-17]] == [10] * 15
+    assert {run.setting.split("_")[0] for run in old[-17:]} == {"LavaCrossingS9N2"}
     added = new[len(old) :]
     assert len(added) == 4 * 5 * 3 + 2 * 5 * 2
     assert {run.method for run in added} == set(ADDED)
@@ -165,7 +167,7 @@ def test_one_seed_of_everything_comes_before_the_next() -> None:
     runs = planned_runs(parts)
     assert len(runs) == len(set(runs))
     assert [run.seed for run in runs[:31]] == [10] * 31
-    seeds = [run.seed for run in runs[31:] if run.method not in ADDED]
+    seeds = [run.seed for run in runs[31:] if run.method not in ADDED and "Lava" not in run.setting]
     assert seeds == sorted(seeds)
     first = [run for run in runs if run.seed == 1]
     assert [run.setting for run in first[:11]] == [
@@ -193,9 +195,10 @@ def test_the_command_says_what_comes_later(tmp_path: Path, capsys, started: list
     ask = ["run", "arena", "--out", str(tmp_path / "runs"), "--summaries", str(tmp_path)]
     assert cli.main(ask) == 0
     out = capsys.readouterr().out
-    assert "arena: 64 runs planned" in out
+    assert "arena: 81 runs planned" in out
     assert (
-        "Planned now, in runs: tuning (31), screening (18), added: α (15); the same command goes on with study" in out
+        "Planned now, in runs: tuning (31), screening (18), added: α (15), lava (18); the same command goes on "
+        "with study" in out
     )
     assert "seed10" in started[0]
     assert "seed10" in started[45]  # all tuning runs share a seed, and seeds are run in turn
@@ -221,5 +224,5 @@ def test_what_is_named_is_run_as_named(tmp_path: Path, capsys, started: list[str
 def test_the_list_says_that_more_is_planned(tmp_path: Path, capsys) -> None:
     assert cli.main(["list", "--summaries", str(tmp_path)]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("arena")]
-    assert "64" in line
+    assert "81" in line
     assert "then more" in line

@@ -118,12 +118,12 @@ def test_depth_waits_for_the_safe_range_and_takes_the_better_delay(tmp_path):
         for best in [{("im", 0.005), ("grm-10", 0.02), (ADV, 0.08)}]
         for task in safe_range.TASKS
         for alpha in safe_range.ALPHAS
-        for method in ("im", "grm-10", "grm-30", ADV, f"{ADV}-back", TWO, f"{TWO}-back")
+        for method in ("im", "im-centred", "grm-10", "grm-30", ADV, f"{ADV}-back", TWO, f"{TWO}-back")
     }
     write_summary(tmp_path, "safe-range", runs)
     study = load("depth").informed(tmp_path)
     assert study.later == ""
-    assert len(study.cells) == len(depth.TASKS) * 6 + 6
+    assert len(study.cells) == len(depth.TASKS) * 7 + 6
     assert {c.setting for c in study.cells if c.method == "im" and "16x16" in c.setting} == {
         "DoorKey-16x16_a0.005_g0.99",
         "DoorKey-16x16_a0.005_g0.99_views",

@@ -11,6 +11,7 @@ from payback_lab.experiments.arena.chosen import FIRST, cell_of
 from payback_lab.experiments.arena.config import ADDED, METHODS
 from payback_lab.experiments.arena.fewest import FEWEST
 from payback_lab.experiments.arena.results import study_results
+from payback_lab.experiments.arena.study import LAVA
 from payback_lab.experiments.studies import safe_range
 from payback_lab.experiments.studies.analysis import reached, safe_ranges
 from payback_lab.experiments.studies.arena_verdicts import of_arena
@@ -86,7 +87,7 @@ def test_depth_shows_what_was_found_and_lost(pages, full):
     assert found["GRM-adv"][1:] == ["6 of 9", "6 of 9", "0 of 27"]
     assert found["GRM-adv, taken back"][1:] == ["5 of 9", "6 of 9", "3 of 27"]
     assert found["raw bonus"][1] == "1 of 9"
-    assert len(rows_of(pages["depth"], "table of depth")) == 54
+    assert len(rows_of(pages["depth"], "table of depth")) == 63
     lengths = [row[:3] for row in rows_of(pages["depth"], "rollouts of depth")]
     assert [row[1] for row in lengths] == ["64", "128", "256", "512"] * 2
     words = studies.figures(full)["depth"]
@@ -96,7 +97,7 @@ def test_depth_shows_what_was_found_and_lost(pages, full):
 
 def test_every_prediction_is_decided_by_three_seeds(pages):
     verdicts = {name: [row[0] for row in rows_of(page, f"verdicts of {name}")] for name, page in pages.items()}
-    assert {name: len(own) for name, own in verdicts.items()} == {"safe-range": 13, "depth": 7, "learned": 5}
+    assert {name: len(own) for name, own in verdicts.items()} == {"safe-range": 13, "depth": 8, "learned": 5}
     assert "undecided" not in verdicts["safe-range"]
     by_text = {row[1]: row[0] for row in rows_of(pages["depth"], "verdicts of depth")}
     assert by_text["Taking back loses at least one cell that is found."] == "**holds**"
@@ -132,14 +133,14 @@ def test_one_seed_is_shown_and_decides_nothing(tmp_path):
     write_study(tmp_path, "depth", of_task, seeds=1, every=3)
     made = filled(tmp_path)
     assert "136 of 408 runs are in" in made["safe-range"]
-    assert "20 of 180 runs are in" in made["depth"]
+    assert "23 of 207 runs are in" in made["depth"]
     for name, page in made.items():
         verdicts = {row[0] for row in rows_of(page, f"verdicts of {name}")}
         assert verdicts == {"undecided"}, name
     assert "too few seeds" in made["depth"]
     drawn = studies.figures(tmp_path)
     assert "136 of 408 runs, 1 seed of each cell shown." in drawn["safe-range"]
-    assert "20 of 180 runs, 1 seed" in drawn["depth"]
+    assert "23 of 207 runs, 1 seed" in drawn["depth"]
 
 
 def test_a_cell_with_one_task_has_no_score(tmp_path):
@@ -214,7 +215,7 @@ def test_the_arenas_added_methods_are_judged():
     even = dict.fromkeys(ADDED, (1.0, 4.0))
     found = {one.text[:20]: one.verdict for one in of_arena(study_results(arena_runs(even)))}
     assert list(found.values())[:6] == ["holds", "holds", "holds", "holds", "does not hold", "holds"]
-    assert list(found.values())[6:] == ["holds", "does not hold", "holds"]
+    assert list(found.values())[6:9] == ["holds", "does not hold", "holds"]
     better = even | {ADDED[1]: (1.0, 2.0), ADDED[3]: (0.2, 9.0), ADDED[2]: (0.1, 9.0)}
     found = [one.verdict for one in of_arena(study_results(arena_runs(better)))]
     assert found[:6] == ["does not hold", "does not hold", "holds", "holds", "holds", "does not hold"]
@@ -223,7 +224,14 @@ def test_the_arenas_added_methods_are_judged():
         (0.1, 9.0): ["does not hold", "does not hold", "holds"],
     }.items():
         found = of_arena(study_results(arena_runs(even | {"im-centred": outcome})))
-        assert [one.verdict for one in found[6:]] == verdicts
+        assert [one.verdict for one in found[6:9]] == verdicts
+
+
+def test_an_end_in_lava_is_judged_at_each_coefficient():
+    lava = {("im-centred", 0.02): 0.2, ("grm-30", 0.02): 0.9, ("im-centred", 0.08): 0.9, ("grm-30", 0.08): 0.9}
+    runs = [made(cell_of(LAVA, a), m, seed, share=s) for (m, a), s in lava.items() for seed in range(3)]
+    assert [one.verdict for one in of_arena(study_results(runs))[-2:]] == ["holds", "does not hold"]
+    assert [one.verdict for one in of_arena(study_results(runs[:-1]))[-2:]] == ["holds", "undecided"]
 
 
 def test_one_seed_of_the_added_methods_decides_nothing():

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from payback_lab.experiments.arena.chosen import ALPHAS, FIRST, chosen_tasks, tuning_shares
+from payback_lab.experiments.arena.chosen import ALPHAS, FIRST, cell_of, chosen_tasks, tuning_shares
 from payback_lab.experiments.arena.config import ADDED, METHODS
 from payback_lab.experiments.arena.fewest import FEWEST, LIMITS
-from payback_lab.experiments.arena.finished import SEEDS, Figures
+from payback_lab.experiments.arena.finished import SEEDS, Figures, seeds_of
 from payback_lab.experiments.arena.measures import is_solved, over_fewest, scores, shares, solved_steps
 from payback_lab.experiments.arena.results import StudyResults, study_results
-from payback_lab.experiments.arena.study import DELAYS, RND_METHODS, SWEPT, SWEPT_LIMITS
+from payback_lab.experiments.arena.study import DELAYS, LAVA, LAVA_CELLS, RND_METHODS, SWEPT, SWEPT_LIMITS
 from payback_lab.over_tasks import false_alarms
 from payback_lab.report.charts import arena as charts
 from payback_lab.report.charts.arena import name_of
@@ -130,6 +130,16 @@ def limit_table(results: StudyResults) -> str:
         if (own := results.limited(limit, method))
     ]
     return rows(("limit", "method", "α", *MEASURED), lines) if lines else NONE_YET
+
+
+def lava_table(results: StudyResults) -> str:
+    """Write each method in the rooms in which an episode can end in lava."""
+    lines = [
+        (name_of(method), "–" if method == "none" else f"{alpha:g}", *measured(LAVA, own))
+        for method, alpha in LAVA_CELLS
+        if (own := seeds_of(results.finished, cell_of(LAVA, alpha), method))
+    ]
+    return rows(("method", "α", *MEASURED), lines) if lines else NONE_YET
 
 
 def rnd_table(results: StudyResults) -> str:

@@ -164,6 +164,7 @@ PAGES: Mapping[str, Mapping[str, Table]] = {
         "pairs of methods": lambda of: arena_tables.pairs(of.arena),
         **{f"table of {task}": _of_task(task) for task in TASKS},
         "sweep of the time limit": lambda of: arena_tables.limit_table(of.arena),
+        "table of lava": lambda of: arena_tables.lava_table(of.arena),
         "table of RND": lambda of: arena_tables.rnd_table(of.arena),
         "multipliers": lambda of: arena_tables.multipliers(of.arena),
         "verdicts of the arena": lambda of: claims.verdicts(of.claims("arena")),

@@ -124,7 +124,7 @@ def depth_methods(study: Study) -> tuple[str, ...]:
     """Return the methods of the grid, in its order; GRM's delay is the one that was chosen, 30 before that."""
     named = [cell.method for cell in study.cells]
     grm = next((method for method in named if method in depth.GRM), "grm-30")
-    return ("im", grm, *ADVANTAGE_SIDE)
+    return (*depth.RAW, grm, *ADVANTAGE_SIDE)
 
 
 def task_named(task: str, bonus: str) -> str:

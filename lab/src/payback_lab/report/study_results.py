@@ -46,7 +46,10 @@ class Results:
 
 SIZES = {
     "safe-range": 3 * len(safe_range.CELLS),
-    "depth": 3 * (len(depth.TASKS) * (2 + len(ADVANTAGE_SIDE)) + len(depth.ROLLOUTS) * len(depth.ROLLOUT_METHODS)),
+    "depth": 3
+    * (
+        len(depth.TASKS) * (len(depth.RAW) + 1 + len(ADVANTAGE_SIDE)) + len(depth.ROLLOUTS) * len(depth.ROLLOUT_METHODS)
+    ),
     "learned": len(learned.BONUSES) * 3 * (len(learned.ALPHAS) + 3 * len(learned.TASKS)),
 }
 """How many runs each study has once all of them are decided."""

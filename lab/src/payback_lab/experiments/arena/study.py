@@ -10,6 +10,7 @@
     added: α     α of the methods that were added when all of the above was finished
     added        these methods on the four tasks
     added: more  two more seeds of them where the others have five
+    lava         does a centred bonus teach an agent to end its episodes?
 
 What a part depends on, and by which rule, stands in `chosen.py`.
 """
@@ -44,6 +45,13 @@ DELAYS = ("grm-1", "grm-10", "grm-30", "grm-100")
 RND_METHODS = ("im", "pies", "grm-30", "adopes", "eipo", "phased")
 WITHOUT_TV = "MultiRoom-N4-S5"
 PAIRED = ("im", "grm-30")
+LAVA = "LavaCrossingS9N2"
+LAVA_CELLS = (
+    ("none", 0.02),
+    ("im", 0.005),
+    *((method, alpha) for alpha in (0.02, 0.08) for method in ("im-centred", "grm-30")),
+)
+"""Method and α; 0.005 and 0.02 are those that the tuning chose."""
 
 
 class PlannedRun(NamedTuple):
@@ -129,6 +137,7 @@ def _added(finished: Finished, tasks: Sequence[str] | None, telling: Sequence[st
             range(SEEDS, SEEDS + MORE),
             SPREAD_TASKS * len(ADDED),
         ),
+        _part("lava", "Where an episode can end badly", [(cell_of(LAVA, a), m) for m, a in LAVA_CELLS], range(SEEDS)),
     )
 
 
@@ -137,7 +146,7 @@ def planned_runs(parts: Sequence[Part]) -> list[PlannedRun]:
 
     What was added comes last, in the same order.
     """
-    stages = (parts[:1], parts[1:2], parts[2:-3], parts[-3:-2], parts[-2:])
+    stages = (parts[:1], parts[1:2], parts[2:-4], parts[-4:-3], parts[-1:], parts[-3:-1])
     runs = [sorted((run for part in stage for run in part.runs or ()), key=lambda run: run.seed) for stage in stages]
     return list(dict.fromkeys(run for stage in runs for run in stage))
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
+from payback_lab.experiments.arena.chosen import cell_of
 from payback_lab.experiments.arena.config import FORMS
-from payback_lab.experiments.arena.finished import SEEDS
-from payback_lab.experiments.arena.measures import is_solved, scores, solved_steps
+from payback_lab.experiments.arena.finished import SEEDS, seeds_of
+from payback_lab.experiments.arena.measures import is_solved, scores, shares, solved_steps
 from payback_lab.experiments.arena.results import StudyResults
+from payback_lab.experiments.arena.study import LAVA
 from payback_lab.experiments.studies.verdicts import Judged, decided
 from payback_lab.over_tasks import probability_of_improvement
 
@@ -27,6 +29,7 @@ def of_arena(results: StudyResults) -> list[Judged]:
         _centred_solves(results, tasks),
         _centred_alike(results),
         _centred_noisy(results),
+        *(_safer_in_lava(results, alpha) for alpha in (0.02, 0.08)),
     ]
 
 
@@ -113,3 +116,13 @@ def _centred_noisy(results: StudyResults) -> Judged:
         return decided(text, False)
     chance = results.improvement(GRM, CENTRED, [NOISY])
     return decided(text, True, chance.low > 0.5, f"GRM scores higher with probability {chance.format('.2f')}")
+
+
+def _safer_in_lava(results: StudyResults, alpha: float) -> Judged:
+    text = f"In {LAVA} at α = {alpha:g} GRM with D = 30 solves more than the centred raw bonus."
+    own, other = (shares(seeds_of(results.finished, cell_of(LAVA, alpha), method)) for method in (GRM, CENTRED))
+    if min(len(own), len(other)) < SEEDS:
+        return decided(text, False)
+    chance = probability_of_improvement([own], [other])
+    means = f"{100 * own.mean():.0f} % and {100 * other.mean():.0f} %"
+    return decided(text, True, chance.low > 0.5, f"{means}; GRM solves more with probability {chance.format('.2f')}")

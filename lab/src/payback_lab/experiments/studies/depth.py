@@ -30,6 +30,8 @@ TASKS = (
     ("ObstructedMaze-2Dlh", "views", 20),
 )
 """Task, bonus, millions of steps."""
+RAW = ("im", "im-centred")
+"""The bonus as it comes, and F − F̄, which was added when the safe range showed what centring does."""
 GRM = ("grm-10", "grm-30")
 """The delays of which the better one in the safe range is taken."""
 ROLLOUTS = (64, 256, 512)
@@ -46,7 +48,7 @@ def better_delay(finished: Finished) -> str | None:
 def cells_of(finished: Finished) -> tuple[Cell, ...]:
     """Return the cells whose α the safe range has decided."""
     grm = better_delay(finished)
-    methods = ("im", *(() if grm is None else (grm,)), *ADVANTAGE_SIDE)
+    methods = (*RAW, *(() if grm is None else (grm,)), *ADVANTAGE_SIDE)
     alphas = {method: safe_range.chosen_alpha(finished, method) for method in methods}
     found = {method: chosen[0] for method, chosen in alphas.items() if chosen is not None}
     cells = [
@@ -69,7 +71,7 @@ class Depth(Study):
     def informed(self, summaries: Path) -> "Depth":
         """Return the study with the coefficients that the safe range has decided."""
         cells = cells_of(committed(summaries, safe_range.EXPERIMENT))
-        complete = len(TASKS) * (2 + len(ADVANTAGE_SIDE)) + len(ROLLOUTS) * len(ROLLOUT_METHODS)
+        complete = len(TASKS) * (len(RAW) + 1 + len(ADVANTAGE_SIDE)) + len(ROLLOUTS) * len(ROLLOUT_METHODS)
         waiting = "" if len(cells) == complete else WAITING
         settings = tuple(dict.fromkeys(cell.setting for cell in cells)) or self.settings
         return replace(self, cells=cells, waiting=waiting, settings=settings)

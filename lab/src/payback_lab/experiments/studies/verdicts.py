@@ -182,6 +182,7 @@ def of_depth(cells: Sequence[Cell], finished: Finished) -> list[Judged]:
         ),
         _taking_back_loses(got),
         _longer_rollout(runs, cells, finished),
+        solved(f"The centred raw bonus solves {large} with counts.", (large,), ("im-centred",), every, "counts"),
     ]
 
 

@@ -135,7 +135,7 @@ def grid(
     cells: Mapping[tuple[str, str], Reached | None],
     columns: Mapping[str, str],
     *,
-    size: tuple[int, int] = (68, 36),
+    size: tuple[int, int] = (63, 36),
     heads: bool = True,
     legend: bool = True,
 ) -> Any:
