@@ -374,7 +374,7 @@ CARDS = {
     ),
     "arena": Card(
         "Which way to tame a bonus?",
-        "GRM with D = 30 has the highest score; GRM has the highest on each of the four tasks (best of two delays).",
+        "The centred raw bonus scores highest; of the methods that preserve the optimal policy, GRM with D = 30.",
         _arena,
         _curves_of_arena,
         _all_tasks,

@@ -26,19 +26,28 @@ METHODS = {
     "none": "no bonus",
     "im": "raw bonus, tuned",
     "pies": "faded out (PIES), tuned",
+    "im-centred": "raw bonus, centred, tuned",
     "grm-30": "GRM, D = 30, tuned",
 }
 DEEP, DEEP_LIMIT = "DoorKey-16x16", 2560
 FARTHER = {
     "none": "no bonus",
     "im": "raw bonus",
+    "im-centred": "raw bonus, centred",
     "grm-30": "GRM, D = 30",
     "grm-adv-300-0.99": "GRM as an advantage",
     "two-critics-0.99": "two critics",
 }
-KEEPS = {"none": "yes", "im": "no", "pies": "once it is 0", "grm-30": "yes", "grm-adv-300-0.99": "no"}
+KEEPS = {
+    "none": "yes",
+    "im": "no",
+    "pies": "once it is 0",
+    "im-centred": "no",
+    "grm-30": "yes",
+    "grm-adv-300-0.99": "no",
+}
 """Method of a row → whether it keeps the optimal policy."""
-INK_HERE = {**INK, "grm-adv-300-0.99": "#009e73"}
+INK_HERE = {**INK, "grm-adv-300-0.99": "#009e73", "im-centred": "#cc79a7"}
 SB3_TASK = "DoorKey-8x8"
 IN_SB3 = {"none": "no bonus", "im": "raw bonus, tuned", "grm-30": "GRM, D = 30"}
 WIDTH, HEIGHT = 330, 250

@@ -190,7 +190,7 @@ def depth_figure(
     cells: Mapping[tuple[str, str], Reached | None], methods: Sequence[str], made: int, planned: int
 ) -> dict[str, Any]:
     """Draw how deep each method explores: tasks by methods."""
-    columns = {method: label_of(method).replace(", ", ",|") for method in methods}
+    columns = {method: label_of(method).replace(", ", ",|").replace(" D", "|D") for method in methods}
     seeds = [one.seeds for one in cells.values() if one is not None]
     subtitle = [made_of(made, planned, seeds), *WORDS_OF_GRID]
     heading = alt.TitleParams("How deep each method explores", subtitle=subtitle, **WORDS)
@@ -201,7 +201,7 @@ def learned_figure(
     by_task: Mapping[str, Mapping[tuple[str, str], Reached | None]], methods: Sequence[str], made: int, planned: int
 ) -> dict[str, Any]:
     """Draw bonuses by methods, a grid for each task."""
-    columns = {method: label_of(method).replace(", ", ",|") for method in methods}
+    columns = {method: label_of(method).replace(", ", ",|").replace(" D", "|D") for method in methods}
     panels = []
     for n, (task, cells) in enumerate(by_task.items()):
         one = grid(cells, columns, size=(84, 32), heads=n == 0, legend=n == len(by_task) - 1)
