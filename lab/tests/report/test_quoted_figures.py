@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from payback_lab.claims.wording import format_p
-from payback_lab.experiments.arena.chosen import ALPHAS, tuning_shares
+from payback_lab.experiments.arena.chosen import ALPHAS, cell_of, tuning_shares
 from payback_lab.experiments.arena.config import METHODS
+from payback_lab.experiments.arena.finished import seeds_of
 from payback_lab.experiments.arena.measures import is_found, is_solved, over_fewest, scores, shares, solved_steps
-from payback_lab.experiments.arena.study import DELAYS, OWN_LIMIT, RND_METHODS, SWEPT, SWEPT_LIMITS
+from payback_lab.experiments.arena.study import DELAYS, LAVA, OWN_LIMIT, RND_METHODS, SWEPT, SWEPT_LIMITS
 from payback_lab.experiments.cliff.measures import CONVERGED, FIRST_ARRIVAL
 from payback_lab.experiments.curiosity.comparison import compare, solved
 from payback_lab.experiments.delay.experiment import LAMBDAS
@@ -187,6 +188,7 @@ def in_arena() -> list[str]:
         f"in about {rates[0]} of such studies over all four tasks, and in about {rates[1]} on one task",
         *of_long_episodes(),
         *of_rnd(),
+        *of_lava(),
     ]
 
 
@@ -217,6 +219,16 @@ def of_long_episodes() -> list[str]:
     best = [max(DELAYS, key=lambda d: scores(SWEPT, at[limit][d]).mean()) for limit in (longest, OWN_LIMIT)]
     assert best == ["grm-10", "grm-30"]
     return [f"with a time limit of {longest:,} steps every delay still solves {SWEPT}", f"limit of {OWN_LIMIT:,} steps"]
+
+
+def of_lava() -> list[str]:
+    runs = {(m, a): seeds_of(OF.arena.finished, cell_of(LAVA, a), m) for m in (MEAN, "grm-30") for a in (0.02, 0.08)}
+    assert {len(own) for own in runs.values()} == {3}
+    assert [f"{shares(runs[MEAN, alpha]).mean():.0%}" for alpha in (0.02, 0.08)] == ["100%", "100%"]
+    for alpha in (0.02, 0.08):
+        assert over_fewest(LAVA, runs[MEAN, alpha]).mean() < over_fewest(LAVA, runs["grm-30", alpha]).mean()
+    mean_alone, grm = (f"{solved_steps(runs[m, 0.08]).mean() / 1e6:.2f} M" for m in (MEAN, "grm-30"))
+    return [f"the centred raw bonus solves the task from {mean_alone} steps, GRM from {grm}"]
 
 
 def of_rnd() -> list[str]:
