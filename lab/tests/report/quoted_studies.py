@@ -46,11 +46,11 @@ def in_depth() -> list[str]:
         for bonus in ("counts", "views")
     )
     return [
-        f"GRM-adv solves {counts['grm-adv-300-0.99']} of episodes after 6 million steps and two critics "
-        f"{counts['two-critics-0.99']}, in 3 of 3 seeds each; the raw bonus solves {counts['im']}, "
-        f"GRM {counts['grm-30']}",
-        f"they solve {views['grm-adv-300-0.99']} and {views['two-critics-0.99']}, the raw bonus {views['im']}, "
-        f"GRM {views['grm-30']}",
+        f"never repaid, solves {counts['im-centred']} of episodes after 6 million steps, GRM-adv "
+        f"{counts['grm-adv-300-0.99']} and two critics {counts['two-critics-0.99']}, in 3 of 3 seeds each; the raw "
+        f"bonus solves {counts['im']}, GRM {counts['grm-30']}",
+        f"GRM-adv and two critics solve {views['grm-adv-300-0.99']} and {views['two-critics-0.99']}, the raw bonus "
+        f"{views['im']}, GRM {views['grm-30']}",
         "solved to {} and {}, the final agent solves {} and {}".format(*of_collapse()[0], *of_collapse()[1]),
     ]
 
@@ -77,6 +77,7 @@ def in_advantage_side() -> list[str]:
         for method in ("grm-adv-30-0.95-lone", "grm-30")
     )
     return [
+        f"it solves {counts['im-centred']} of episodes, and the two forms",
         f"solve {counts['grm-adv-300-0.99']} and {counts['two-critics-0.99']} of episodes after 6 million steps",
         f"as soon as GRM, {own} against {grm} thousand steps",
     ]

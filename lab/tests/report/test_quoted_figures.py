@@ -66,8 +66,9 @@ def in_readme() -> list[str]:
     assert len(OF.arena.overall) == 12
     assert max(ALPHAS) / min(ALPHAS) == 16
     solved_deep = {method: sum(share >= 0.95 for share in own) for method, own in in_counts().items()}
-    assert {method for method, seeds in solved_deep.items() if seeds} == {"grm-adv-300-0.99", "two-critics-0.99"}
-    assert solved_deep["grm-adv-300-0.99"] == solved_deep["two-critics-0.99"] == 3
+    deep = {MEAN, "grm-adv-300-0.99", "two-critics-0.99"}
+    assert {method: seeds for method, seeds in solved_deep.items() if seeds} == dict.fromkeys(deep, 3)
+    alone = f"{100 * np.mean(in_counts()[MEAN]):.0f} %"
     ours, raw, mean_alone = (OF.arena.overall[method].format(".2f") for method in ("grm-30", "im", MEAN))
     rnd = [f"{100 * shares(OF.arena.runs(DOORKEY, m, 'rnd')).mean():.0f} %" for m in ("im", "grm-30")]
     steps = in_key_corridor()["grm-adv-30-0.95-lone"][1]
@@ -76,6 +77,7 @@ def in_readme() -> list[str]:
         f"solved {raw_solved / solved:.1f} times as soon",
         f"Over four tasks GRM scores {ours}, the raw bonus {raw}",
         f"never repaid (`payback.center()`), scores {mean_alone}, the most of twelve methods",
+        f"the centred raw bonus does, {alone} in 3 of 3 seeds, and GRM as an advantage",
         f"solves 3 of 3 after {steps[:3]} thousand steps, GRM and the tuned raw bonus 2 of 3 each, no bonus none",
         f"the raw bonus solves {rnd[0]} of DoorKey 11×11 and GRM {rnd[1]}",
         in_first_screen(),
