@@ -47,7 +47,7 @@ KEEPS = {
     "grm-adv-300-0.99": "no",
 }
 """Method of a row → whether it keeps the optimal policy."""
-INK_HERE = {**INK, "grm-adv-300-0.99": "#009e73", "im-centred": "#cc79a7"}
+INK_HERE = {**INK, "grm-adv-300-0.99": "#009e73", "im-centred": "#56b4e9"}
 SB3_TASK = "DoorKey-8x8"
 IN_SB3 = {"none": "no bonus", "im": "raw bonus, tuned", "grm-30": "GRM, D = 30"}
 WIDTH, HEIGHT = 330, 250
