@@ -141,8 +141,8 @@ def parse_scheme(scheme: str) -> Scheme:
     )
     if found is None:
         raise ValueError(
-            f'There is no scheme "{scheme}": choose among {", ".join((*SCHEMES, *OTHERS))}, or another number after '
-            "grm-, even- or geometric-."
+            f'There is no scheme "{scheme}": choose among {", ".join((*SCHEMES, "im-centred", *OTHERS))}, or '
+            "another number after grm-, even- or geometric-."
         )
     kind = found["plain"] or found["whole"] or found["share"] or found["end"]
     return Scheme(kind, float(found["age"] or found["rate"] or 0), found["raw"] is not None)
@@ -165,8 +165,8 @@ def parse_method(name: str) -> Scheme:
         known = None
     if known is None or known.kind == "when":
         raise ValueError(
-            f'There is no method "{name}": choose among none, im, {", ".join(RIVALS)}, pbim, grm-D for any delay D, '
-            "even-W, geometric-R, grm-adv-D-L and two-critics-L (with λ_I = L)."
+            f'There is no method "{name}": choose among none, im, {", ".join(RIVALS)}, im-centred, pbim, grm-D for any '
+            "delay D, even-W, geometric-R, grm-adv-D-L and two-critics-L (with λ_I = L)."
         )
     return known
 

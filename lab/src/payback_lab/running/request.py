@@ -22,7 +22,7 @@ class Request:
     learned or hosts (`payback-lab list`)."""
     schemes: Annotated[tuple[str, ...], arg(metavar="SCHEME ...", help_behavior_hint="(default: all eight)")] = ()
     """Which reward schemes: none im pbim pbim-raw grm-1 grm-1-raw grm-10 grm-10-raw; beyond the paper also grm-D
-    for any delay D, even-W, geometric-R and when; arena and studies: also pies phased adops adopes eipo hepo,
+    for any delay D, even-W, geometric-R, when and im-centred; arena and studies: pies phased adops adopes eipo hepo,
     grm-adv-D-L and two-critics-L (λ_I = L); hosts: grm-adv-D-L-lone and raw-adv-0.95."""
     seeds: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: cliffs 10, others 3 or more)")] = None
     """How many seeds, counted from --first-seed."""

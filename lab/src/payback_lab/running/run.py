@@ -175,7 +175,7 @@ def overview(out: Path, summaries: Path, console: Console) -> None:
             table.add_row(*_overview_row(experiment, ablation, out, summaries))
     console.print(table)
     console.print(f"schemes: {' '.join(SCHEMES)}", highlight=False)
-    console.print(f"beyond the paper, by name: {' '.join(OTHERS)}", highlight=False)
+    console.print(f"beyond the paper, by name: {' '.join(OTHERS)} im-centred", highlight=False)
     console.print(f"in the arena also: {' '.join(RIVALS)}", highlight=False)
     console.print("in the arena and the studies: grm-adv-D-L two-critics-L, such as grm-adv-300-0.99", highlight=False)
     console.print(f"records: {out}", markup=False, highlight=False)
