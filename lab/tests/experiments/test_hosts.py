@@ -11,6 +11,7 @@ import pytest
 
 from payback_lab import cli
 from payback_lab.experiments import load
+from payback_lab.experiments.arena.config import ADV
 from payback_lab.experiments.hosts.experiment import (
     FORMS,
     PLANNED,
@@ -24,7 +25,7 @@ from payback_lab.experiments.hosts.experiment import (
 from payback_lab.experiments.hosts.setting import BONUSES, COUNTS, LIFETIME, parse_setting
 from payback_lab.experiments.hosts.verdicts import HostRuns, of_hosts
 from payback_lab.experiments.studies import learned
-from payback_lab.experiments.studies.study import ADV, Cell
+from payback_lab.experiments.studies.study import Cell
 from payback_lab.runs import Asked
 from payback_lab.user_error import UserError
 

@@ -6,9 +6,10 @@ import pytest
 
 from payback_lab import cli
 from payback_lab.experiments import load
+from payback_lab.experiments.arena.config import ADV, TWO
 from payback_lab.experiments.arena.setting import BONUS_NAMES
 from payback_lab.experiments.studies import analysis, depth, learned, safe_range
-from payback_lab.experiments.studies.study import ADV, TWO, Cell, best_share, setting_of, whole_updates
+from payback_lab.experiments.studies.study import Cell, best_share, setting_of, whole_updates
 from payback_lab.learners.arena.bonus import BONUSES
 from payback_lab.running import local
 from payback_lab.runs import Asked

@@ -125,15 +125,17 @@ def in_safe_range() -> list[str]:
     own = {row.method: row for row in safe_ranges(finished)}
     assert [len(row.safe) for row in own.values()] == [0, 0, 3, 1, 1, 2, 2, 0, 1]
     assert not any(share >= 0.95 for (method, _), share in views(CORRIDOR).items() if method == "pies")
-    measured = [one.measured.split("probability ")[-1] for one in of_safe_range(finished)]
+    chance = {one.text: one.measured.split("probability ")[-1] for one in of_safe_range(finished)}
+    not_better = "grm-adv is not better than centred two critics"
     collapsed = sum(own[f"{m}-0.99-back"].collapsed for m in ("grm-adv-300", "two-critics"))
     return [
         f"at no α of five, at most {raw_corridor()}",
         f"with a score of {rows[raw].scores[0.02].format('.2f')}. GRM with D = 30, which repays the same F − F̄, has "
         f"{rows['grm-30'].scores[0.02].format('.2f')} there",
-        f"all five α GRM scores higher with probability {measured[12]}",
+        f"all five α GRM scores higher with probability {chance['GRM-30 is better than the centred raw bonus.']}",
         f"solves {door['grm-30', 0.02]} of DoorKey-11x11 and {corridor['grm-30', 0.02]} of KeyCorridorS3R3",
-        f"centred two critics with probability {measured[10]}, and with {measured[11]} where both are taken back",
+        f"centred two critics with probability {chance[f'{not_better}.']}, and with "
+        f"{chance[f'{not_better}, both taken back.']} where both are taken back",
         f"{collapsed} of 60 runs of GRM-adv and two critics collapsed",
     ]
 

@@ -62,21 +62,21 @@ def in_readme() -> list[str]:
     """Return what the first screen says beside its table, which `payback-lab docs` writes."""
     solved, raw_solved = (float(solved_steps(OF.arena.runs(DOORKEY, m)).mean()) for m in ("grm-30", "im"))
     assert {len(OF.arena.runs(DOORKEY, method)) for method in headline.METHODS} == {5}
-    assert list(OF.arena.overall)[:4] == [MEAN, "grm-30", "phased", "im"]
+    assert list(OF.arena.overall)[:4] == [CENTRED, "grm-30", "phased", "im"]
     assert len(OF.arena.overall) == 12
     assert max(ALPHAS) / min(ALPHAS) == 16
     solved_deep = {method: sum(share >= 0.95 for share in own) for method, own in in_counts().items()}
-    deep = {MEAN, "grm-adv-300-0.99", "two-critics-0.99"}
+    deep = {CENTRED, "grm-adv-300-0.99", "two-critics-0.99"}
     assert {method: seeds for method, seeds in solved_deep.items() if seeds} == dict.fromkeys(deep, 3)
-    alone = f"{100 * np.mean(in_counts()[MEAN]):.0f} %"
-    ours, raw, mean_alone = (OF.arena.overall[method].format(".2f") for method in ("grm-30", "im", MEAN))
+    alone = f"{100 * np.mean(in_counts()[CENTRED]):.0f} %"
+    ours, raw, centred = (OF.arena.overall[method].format(".2f") for method in ("grm-30", "im", CENTRED))
     rnd = [f"{100 * shares(OF.arena.runs(DOORKEY, m, 'rnd')).mean():.0f} %" for m in ("im", "grm-30")]
     steps = in_key_corridor()["grm-adv-30-0.95-lone"][1]
     assert [own[0] for own in in_key_corridor().values()] == [0, 2, 2, 3]
     return [
         f"solved {raw_solved / solved:.1f} times as soon",
         f"Over four tasks GRM scores {ours}, the raw bonus {raw}",
-        f"never repaid (`payback.center()`), scores {mean_alone}, the most of twelve methods",
+        f"never repaid (`payback.center()`), scores {centred}, the most of twelve methods",
         f"the centred raw bonus does, {alone} in 3 of 3 seeds, and GRM as an advantage",
         f"solves 3 of 3 after {steps[:3]} thousand steps, GRM and the tuned raw bonus 2 of 3 each, no bonus none",
         f"the raw bonus solves {rnd[0]} of DoorKey 11×11 and GRM {rnd[1]}",
@@ -152,16 +152,16 @@ def in_arena() -> list[str]:
     """Which method when."""
     of = OF.arena
     assert of.tasks == of.compared == TASKS
-    assert list(of.overall)[:4] == [MEAN, "grm-30", "phased", "im"]
+    assert list(of.overall)[:4] == [CENTRED, "grm-30", "phased", "im"]
     chances = {method: of.improvement("grm-30", method) for method in OF.arena.methods if method != "grm-30"}
-    assert [method for method, chance in chances.items() if chance.low <= 0.5] == ["grm-10", MEAN]
-    assert chances["grm-10"].high >= 0.5 > chances[MEAN].high
+    assert [method for method, chance in chances.items() if chance.low <= 0.5] == ["grm-10", CENTRED]
+    assert chances["grm-10"].high >= 0.5 > chances[CENTRED].high
     solves = {m: all(is_solved(of.runs(task, m)) for task in TASKS) for m in of.methods}
-    assert [method for method, all_four in solves.items() if all_four] == [MEAN]
+    assert [method for method, all_four in solves.items() if all_four] == [CENTRED]
     assert not any(is_solved(of.runs(task, "none")) for task in TASKS)
     assert [task for task in TASKS if is_solved(of.runs(task, "im"))] == [DOORKEY, LARGER, CORRIDOR]
     for task, (best, significant) in BEST.items():
-        assert min(of.methods, key=lambda m: steps_of(task, m)) == ("grm-30" if task == LARGER else MEAN), task
+        assert min(of.methods, key=lambda m: steps_of(task, m)) == ("grm-30" if task == LARGER else CENTRED), task
         ranked = sorted(METHODS, key=lambda method: -float(of.scores(method, [task])[0].mean()))
         rival = next(method for method in ranked if not method.startswith("grm"))
         assert (ranked[0], rival) == (best, "phased"), task
@@ -173,13 +173,13 @@ def in_arena() -> list[str]:
     spread = {
         m: f"{max(own.values()) - min(own.values()):.2f}" for m in METHODS if (own := tuning_shares(of.finished, m))
     }
-    ours, mean_alone = (of.overall[method].format(".2f") for method in ("grm-30", MEAN))
+    ours, centred = (of.overall[method].format(".2f") for method in ("grm-30", CENTRED))
     return [
-        f"interquartile mean score of {mean_alone} and alone solves all four, GRM D = 30 has {ours}",
-        f"the centred raw bonus with probability {chances[MEAN].format('.2f')}",
+        f"interquartile mean score of {centred} and alone solves all four, GRM D = 30 has {ours}",
+        f"the centred raw bonus with probability {chances[CENTRED].format('.2f')}",
         "scores are {}, {}, {} and {}".format(*(f"{mean_score(task, BEST[task][0]):.2f}" for task in TASKS)),
-        "the centred raw bonus' {}, {}, {} and {}".format(*(f"{mean_score(task, MEAN):.2f}" for task in TASKS)),
-        f"is as soon, {steps_of(LARGER, 'grm-30'):.2f} against {steps_of(LARGER, MEAN):.2f} M steps",
+        "the centred raw bonus' {}, {}, {} and {}".format(*(f"{mean_score(task, CENTRED):.2f}" for task in TASKS)),
+        f"is as soon, {steps_of(LARGER, 'grm-30'):.2f} against {steps_of(LARGER, CENTRED):.2f} M steps",
         f"{paths['im'][0]} times the shortest path on {DOORKEY}, {paths['im'][1]} on {LARGER}, "
         f"{paths['im'][2]} on {CORRIDOR}",
         f"the best GRM takes {grm[0]}, {grm[1]} and {grm[2]}",
@@ -195,7 +195,7 @@ def in_arena() -> list[str]:
 
 
 DOORKEY, NOISY, LARGER, CORRIDOR = TASKS
-MEAN = "im-centred"
+CENTRED = "im-centred"
 BEST = {DOORKEY: ("grm-30", True), NOISY: ("grm-10", True), LARGER: ("grm-30", False), CORRIDOR: ("grm-10", True)}
 """Task → the best of the methods planned at first, and whether it is better than the best that is not GRM."""
 
@@ -224,13 +224,13 @@ def of_long_episodes() -> list[str]:
 
 
 def of_lava() -> list[str]:
-    runs = {(m, a): seeds_of(OF.arena.finished, cell_of(LAVA, a), m) for m in (MEAN, "grm-30") for a in (0.02, 0.08)}
+    runs = {(m, a): seeds_of(OF.arena.finished, cell_of(LAVA, a), m) for m in (CENTRED, "grm-30") for a in (0.02, 0.08)}
     assert {len(own) for own in runs.values()} == {3}
-    assert [f"{shares(runs[MEAN, alpha]).mean():.0%}" for alpha in (0.02, 0.08)] == ["100%", "100%"]
+    assert [f"{shares(runs[CENTRED, alpha]).mean():.0%}" for alpha in (0.02, 0.08)] == ["100%", "100%"]
     for alpha in (0.02, 0.08):
-        assert over_fewest(LAVA, runs[MEAN, alpha]).mean() < over_fewest(LAVA, runs["grm-30", alpha]).mean()
-    mean_alone, grm = (f"{solved_steps(runs[m, 0.08]).mean() / 1e6:.2f} M" for m in (MEAN, "grm-30"))
-    return [f"the centred raw bonus solves the task from {mean_alone} steps, GRM from {grm}"]
+        assert over_fewest(LAVA, runs[CENTRED, alpha]).mean() < over_fewest(LAVA, runs["grm-30", alpha]).mean()
+    centred, grm = (f"{solved_steps(runs[m, 0.08]).mean() / 1e6:.2f} M" for m in (CENTRED, "grm-30"))
+    return [f"the centred raw bonus solves the task from {centred} steps, GRM from {grm}"]
 
 
 def of_rnd() -> list[str]:
@@ -242,9 +242,9 @@ def of_rnd() -> list[str]:
 def in_when_not() -> list[str]:
     """What the arena says against GRM."""
     of_rnd()
-    ours, mean_alone = (OF.arena.overall[method].format(".2f") for method in ("grm-30", MEAN))
+    ours, centred = (OF.arena.overall[method].format(".2f") for method in ("grm-30", CENTRED))
     return [
-        f"GRM with D = 30 scores {ours}, F − F̄ that is never repaid {mean_alone}",
+        f"GRM with D = 30 scores {ours}, F − F̄ that is never repaid {centred}",
         "the raw bonus is better** than GRM with D = 30",
     ]
 

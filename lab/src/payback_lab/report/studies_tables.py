@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Sequence
 
 from payback_lab.claims.claim import Verdict
+from payback_lab.experiments.arena.config import ADV, ADVANTAGE_SIDE
 from payback_lab.experiments.arena.finished import SEEDS, Figures, Finished, seeds_of
 from payback_lab.experiments.arena.measures import shares
 from payback_lab.experiments.arena.setting import parse_setting
 from payback_lab.experiments.studies import depth, learned, safe_range
 from payback_lab.experiments.studies.analysis import Reached, best_shares, collapses, reached, score_of
-from payback_lab.experiments.studies.study import ADV, ADVANTAGE_SIDE, Study, setting_of
+from payback_lab.experiments.studies.study import Study, setting_of
 from payback_lab.experiments.studies.verdicts import Judged, depth_cells
 from payback_lab.report.charts.studies import TUNED, label_of
 from payback_lab.report.markdown import folded, rows

@@ -7,7 +7,7 @@ from payback_lab.experiments import load
 from payback_lab.experiments.arena.finished import Finished
 from payback_lab.experiments.studies import depth, learned, safe_range
 from payback_lab.experiments.studies.analysis import SafeRange, safe_ranges
-from payback_lab.experiments.studies.study import ADVANTAGE_SIDE, Study, committed
+from payback_lab.experiments.studies.study import Study, committed
 
 NONE_YET = "Not measured yet."
 
@@ -46,10 +46,7 @@ class Results:
 
 SIZES = {
     "safe-range": 3 * len(safe_range.CELLS),
-    "depth": 3
-    * (
-        len(depth.TASKS) * (len(depth.RAW) + 1 + len(ADVANTAGE_SIDE)) + len(depth.ROLLOUTS) * len(depth.ROLLOUT_METHODS)
-    ),
+    "depth": 3 * depth.COMPLETE,
     "learned": len(learned.BONUSES) * 3 * (len(learned.ALPHAS) + 3 * len(learned.TASKS)),
 }
 """How many runs each study has once all of them are decided."""

@@ -9,9 +9,10 @@ from payback_lab.learners.arena.config import ArenaPPO
 
 METHODS = ("none", "im", "pies", "phased", "pbim", "grm-10", "grm-30", "adops", "adopes", "eipo", "hepo")
 """Every method, in the order of tables."""
-FORMS = ("grm-adv-300-0.99", "grm-adv-300-0.99-back", "two-critics-0.99", "two-critics-0.99-back")
-"""The advantage side."""
-ADDED = (*FORMS, "im-centred")
+ADV, TWO = "grm-adv-300-0.99", "two-critics-0.99"
+"""The advantage-side form with the longest reach of the single-seed leads, and its rival with the same horizon."""
+ADVANTAGE_SIDE = (ADV, f"{ADV}-back", TWO, f"{TWO}-back")
+ADDED = (*ADVANTAGE_SIDE, "im-centred")
 """The methods that were added to the finished study: they are tuned and run as the others, and change none of its
 choices."""
 FADING = ("pies", "phased", "adopes")

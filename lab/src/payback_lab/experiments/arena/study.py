@@ -52,6 +52,15 @@ LAVA_CELLS = (
     *((method, alpha) for alpha in (0.02, 0.08) for method in ("im-centred", "grm-30")),
 )
 """Method and α; 0.005 and 0.02 are those that the tuning chose."""
+STAGES = (
+    ("tuning",),
+    ("screening",),
+    ("study", "time limit", "rnd", "without TV", "more seeds"),
+    ("added: α",),
+    ("lava",),
+    ("added", "added: more"),
+)
+"""The parts that take turns seed by seed, stage after stage."""
 
 
 class PlannedRun(NamedTuple):
@@ -146,9 +155,9 @@ def planned_runs(parts: Sequence[Part]) -> list[PlannedRun]:
 
     What was added comes last, in the same order.
     """
-    stages = (parts[:1], parts[1:2], parts[2:-4], parts[-4:-3], parts[-1:], parts[-3:-1])
-    runs = [sorted((run for part in stage for run in part.runs or ()), key=lambda run: run.seed) for stage in stages]
-    return list(dict.fromkeys(run for stage in runs for run in stage))
+    runs = {part.name: part.runs or () for part in parts}
+    stages = [sorted((run for name in stage for run in runs[name]), key=lambda run: run.seed) for stage in STAGES]
+    return list(dict.fromkeys(run for stage in stages for run in stage))
 
 
 def said(parts: Sequence[Part]) -> str:

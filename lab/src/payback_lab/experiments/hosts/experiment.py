@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from payback_lab.environments.minigrid.layouts import load_layouts, pool_path
 from payback_lab.experiments.arena.chosen import smallest_as_good
+from payback_lab.experiments.arena.config import ADV, TWO
 from payback_lab.experiments.arena.finished import Finished
 from payback_lab.experiments.curiosity.experiment import SB3PPO, needing_sb3
 from payback_lab.experiments.doorkey.sized import ONE_SEED_FIRST
@@ -27,7 +28,7 @@ from payback_lab.experiments.hosts.setting import (
     parse_setting,
 )
 from payback_lab.experiments.studies import depth, learned, safe_range
-from payback_lab.experiments.studies.study import ADV, TWO, Cell, CellStudy, committed, whole_updates
+from payback_lab.experiments.studies.study import Cell, CellStudy, committed, whole_updates
 from payback_lab.runs import Asked, Result, Run
 from payback_lab.user_error import UserError
 

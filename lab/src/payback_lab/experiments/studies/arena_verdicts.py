@@ -3,17 +3,20 @@
 from collections.abc import Sequence
 
 from payback_lab.experiments.arena.chosen import cell_of
-from payback_lab.experiments.arena.config import FORMS
+from payback_lab.experiments.arena.config import ADV, ADVANTAGE_SIDE, TWO
 from payback_lab.experiments.arena.finished import SEEDS, seeds_of
 from payback_lab.experiments.arena.measures import is_solved, scores, shares, solved_steps
 from payback_lab.experiments.arena.results import StudyResults
 from payback_lab.experiments.arena.study import LAVA
-from payback_lab.experiments.studies.verdicts import Judged, decided
+from payback_lab.experiments.studies.verdicts import Comparison, Judged, compared, decided
 from payback_lab.over_tasks import probability_of_improvement
 
 DOORKEY, NOISY, LARGE, CORRIDOR = "DoorKey-11x11", "MultiRoom-N4-S5-NoisyTV", "DoorKey-13x13", "KeyCorridorS3R3"
-ADV, ADV_BACK, TWO, TWO_BACK = FORMS
+ADV_BACK, TWO_BACK = f"{ADV}-back", f"{TWO}-back"
 GRM, CENTRED = "grm-30", "im-centred"
+BACK_ALIKE = "Taken back, grm-adv and two critics do not differ significantly over all tasks."
+CENTRED_ALIKE = "Over all tasks the centred raw bonus and GRM with D = 30 do not differ significantly."
+NOISE = "On the noisy TV GRM with D = 30 is better than the centred raw bonus."
 
 
 def of_arena(results: StudyResults) -> list[Judged]:
@@ -25,10 +28,10 @@ def of_arena(results: StudyResults) -> list[Judged]:
         _sooner(results),
         _back_no_worse(results),
         _noisy(results),
-        _alike(results),
+        _compared(results, BACK_ALIKE, "alike", "grm-adv", ADV_BACK, TWO_BACK, results.tasks),
         _centred_solves(results, tasks),
-        _centred_alike(results),
-        _centred_noisy(results),
+        _compared(results, CENTRED_ALIKE, "alike", "GRM", GRM, CENTRED, results.tasks),
+        _compared(results, NOISE, "better", "GRM", GRM, CENTRED, [NOISY]),
         *(_safer_in_lava(results, alpha) for alpha in (0.02, 0.08)),
     ]
 
@@ -42,17 +45,17 @@ def _solved(results: StudyResults, tasks: Sequence[str], methods: Sequence[str])
 
 
 def _all_solve(results: StudyResults, tasks: Sequence[str]) -> Judged:
-    there = _solved(results, tasks, FORMS)
-    cells = len(tasks) * len(FORMS)
+    there = _solved(results, tasks, ADVANTAGE_SIDE)
+    cells = len(tasks) * len(ADVANTAGE_SIDE)
     text = f"All four solve {', '.join(tasks[:-1])} and {tasks[-1]}."
-    return decided(text, _known(results, tasks, FORMS), len(there) == cells, f"{len(there)} of {cells} solved")
+    return decided(text, _known(results, tasks, ADVANTAGE_SIDE), len(there) == cells, f"{len(there)} of {cells} solved")
 
 
 def _none_better(results: StudyResults) -> Judged:
     text = f"On {DOORKEY} none of the four is better than GRM with D = 30."
-    if not _known(results, [DOORKEY], (*FORMS, GRM)):
+    if not _known(results, [DOORKEY], (*ADVANTAGE_SIDE, GRM)):
         return decided(text, False)
-    better = [method for method in FORMS if results.improvement(method, GRM, [DOORKEY]).low > 0.5]
+    better = [method for method in ADVANTAGE_SIDE if results.improvement(method, GRM, [DOORKEY]).low > 0.5]
     return decided(text, True, not better, f"better: {', '.join(better) or 'none'}")
 
 
@@ -68,7 +71,7 @@ def _sooner(results: StudyResults) -> Judged:
 
 def _back_no_worse(results: StudyResults) -> Judged:
     text = "Taken back, each has at least the mean score of the same method where both solve the task."
-    if not _known(results, results.tasks, FORMS):
+    if not _known(results, results.tasks, ADVANTAGE_SIDE):
         return decided(text, False)
     worse = []
     for method, back in ((ADV, ADV_BACK), (TWO, TWO_BACK)):
@@ -86,36 +89,19 @@ def _noisy(results: StudyResults) -> Judged:
     return decided(text, _known(results, [NOISY], (ADV, TWO)), right, f"solved: {', '.join(there) or 'none'}")
 
 
-def _alike(results: StudyResults) -> Judged:
-    text = "Taken back, grm-adv and two critics do not differ significantly over all tasks."
-    if not _known(results, results.tasks, (ADV_BACK, TWO_BACK)):
+def _compared(
+    results: StudyResults, text: str, expected: Comparison, name: str, own: str, rival: str, tasks: Sequence[str]
+) -> Judged:
+    """Judge how a method, called `name`, compares with its rival over these tasks."""
+    if not _known(results, tasks, (own, rival)):
         return decided(text, False)
-    chance = results.improvement(ADV_BACK, TWO_BACK, results.tasks)
-    measured = f"grm-adv scores higher with probability {chance.format('.2f')}"
-    return decided(text, True, chance.low <= 0.5 <= chance.high, measured)
+    return compared(text, name, results.improvement(own, rival, tasks), expected)
 
 
 def _centred_solves(results: StudyResults, tasks: Sequence[str]) -> Judged:
     there = _solved(results, tasks, [CENTRED])
     text = f"The centred raw bonus solves {', '.join(tasks[:-1])} and {tasks[-1]}."
     return decided(text, _known(results, tasks, [CENTRED]), len(there) == len(tasks), f"{len(there)} of {len(tasks)}")
-
-
-def _centred_alike(results: StudyResults) -> Judged:
-    text = "Over all tasks the centred raw bonus and GRM with D = 30 do not differ significantly."
-    if not _known(results, results.tasks, (CENTRED, GRM)):
-        return decided(text, False)
-    chance = results.improvement(GRM, CENTRED, results.tasks)
-    measured = f"GRM scores higher with probability {chance.format('.2f')}"
-    return decided(text, True, chance.low <= 0.5 <= chance.high, measured)
-
-
-def _centred_noisy(results: StudyResults) -> Judged:
-    text = "On the noisy TV GRM with D = 30 is better than the centred raw bonus."
-    if not _known(results, [NOISY], (CENTRED, GRM)):
-        return decided(text, False)
-    chance = results.improvement(GRM, CENTRED, [NOISY])
-    return decided(text, True, chance.low > 0.5, f"GRM scores higher with probability {chance.format('.2f')}")
 
 
 def _safer_in_lava(results: StudyResults, alpha: float) -> Judged:

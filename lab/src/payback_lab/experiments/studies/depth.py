@@ -3,19 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
+from payback_lab.experiments.arena.config import ADV, ADVANTAGE_SIDE, TWO
 from payback_lab.experiments.arena.finished import Finished
 from payback_lab.experiments.doorkey.sized import ONE_SEED_FIRST
 from payback_lab.experiments.studies import safe_range
-from payback_lab.experiments.studies.study import (
-    ADV,
-    ADVANTAGE_SIDE,
-    TWO,
-    Cell,
-    Study,
-    committed,
-    setting_of,
-    whole_updates,
-)
+from payback_lab.experiments.studies.study import Cell, Study, committed, setting_of, whole_updates
 from payback_lab.learners.arena.config import ARENA_VERSION
 
 TASKS = (
@@ -38,6 +30,8 @@ ROLLOUTS = (64, 256, 512)
 """Other lengths of a rollout than the learner's 128 steps, on one task, because K and the horizon meet its border."""
 ROLLOUT_TASK = ("KeyCorridorS4R3", "views", 6)
 ROLLOUT_METHODS = (ADV, TWO)
+COMPLETE = len(TASKS) * (len(RAW) + 1 + len(ADVANTAGE_SIDE)) + len(ROLLOUTS) * len(ROLLOUT_METHODS)
+"""How many cells there are once every method has its α; of the delays one is taken."""
 
 
 def better_delay(finished: Finished) -> str | None:
@@ -71,8 +65,7 @@ class Depth(Study):
     def informed(self, summaries: Path) -> "Depth":
         """Return the study with the coefficients that the safe range has decided."""
         cells = cells_of(committed(summaries, safe_range.EXPERIMENT))
-        complete = len(TASKS) * (len(RAW) + 1 + len(ADVANTAGE_SIDE)) + len(ROLLOUTS) * len(ROLLOUT_METHODS)
-        waiting = "" if len(cells) == complete else WAITING
+        waiting = "" if len(cells) == COMPLETE else WAITING
         settings = tuple(dict.fromkeys(cell.setting for cell in cells)) or self.settings
         return replace(self, cells=cells, waiting=waiting, settings=settings)
 

@@ -5,18 +5,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from payback_lab.experiments.arena.chosen import smallest_as_good
+from payback_lab.experiments.arena.config import ADVANTAGE_SIDE
 from payback_lab.experiments.arena.finished import Finished
 from payback_lab.experiments.doorkey.sized import ONE_SEED_FIRST
 from payback_lab.experiments.studies import safe_range
-from payback_lab.experiments.studies.study import (
-    ADVANTAGE_SIDE,
-    Cell,
-    Study,
-    committed,
-    setting_of,
-    solving,
-    whole_updates,
-)
+from payback_lab.experiments.studies.study import Cell, Study, committed, setting_of, solving, whole_updates
 from payback_lab.learners.arena.config import ARENA_VERSION
 
 LEARNED = ("rnd-views", "e3b", "noveld", "icm", "rnd")

@@ -3,18 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from payback_lab.experiments.arena.chosen import smallest_as_good
+from payback_lab.experiments.arena.config import ADV, ADVANTAGE_SIDE, TWO
 from payback_lab.experiments.arena.finished import Finished
 from payback_lab.experiments.doorkey.sized import ONE_SEED_FIRST
-from payback_lab.experiments.studies.study import (
-    ADV,
-    ADVANTAGE_SIDE,
-    TWO,
-    Cell,
-    Study,
-    setting_of,
-    solving,
-    whole_updates,
-)
+from payback_lab.experiments.studies.study import Cell, Study, setting_of, solving, whole_updates
 from payback_lab.learners.arena.config import ARENA_VERSION
 
 TASKS = ("DoorKey-11x11", "KeyCorridorS3R3")

@@ -20,9 +20,6 @@ from payback_lab.runs import Asked, Result, Run, Scalar
 
 GAMMA = 0.99
 """γ of all studies but the arena's own; the arena's settings default to 0.995, so that settings here always say it."""
-ADV, TWO = "grm-adv-300-0.99", "two-critics-0.99"
-"""The advantage-side form with the longest reach of the single-seed leads, and its rival with the same horizon."""
-ADVANTAGE_SIDE = (ADV, f"{ADV}-back", TWO, f"{TWO}-back")
 UPDATE = 2048
 """Steps of an update with the learner's own rollouts."""
 

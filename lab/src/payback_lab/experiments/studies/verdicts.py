@@ -1,21 +1,26 @@
 """What docs/predictions.md says of the studies before their runs, decided from the committed runs."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from payback_lab.claims.claim import Verdict
+from payback_lab.experiments.arena.config import ADV, ADVANTAGE_SIDE, TWO
 from payback_lab.experiments.arena.finished import SEEDS, Figures, Finished, seeds_of
 from payback_lab.experiments.arena.measures import scores, shares
 from payback_lab.experiments.studies import depth, learned, safe_range
 from payback_lab.experiments.studies.analysis import Reached, SafeRange, reached, safe_ranges
-from payback_lab.experiments.studies.study import ADV, ADVANTAGE_SIDE, TWO, Cell, setting_of
+from payback_lab.experiments.studies.study import Cell, setting_of
 from payback_lab.over_tasks import Estimate, probability_of_improvement
 
 BACK = tuple(method for method in ADVANTAGE_SIDE if method.endswith("-back"))
 FEW = 0.1
 """ "Few runs collapse": at most this share of them."""
+
+
+Comparison = Literal["better", "not better", "alike"]
+"""The interval of the probability of improvement lies above one half, does not, or holds it."""
 
 
 class Judged(NamedTuple):
@@ -75,12 +80,9 @@ def _of_back(rows: dict[str, SafeRange], finished: Finished) -> list[Judged]:
     own = [rows[m] for m in BACK if m in rows]
     enough = len(own) == len(BACK) and all(min(full(row).values()) >= SEEDS for row in own)
     collapsed, runs = sum(row.collapsed for row in own), sum(row.runs for row in own)
-    found = [("Few runs that are taken back collapse.", collapsed <= FEW * runs, f"{collapsed} of {runs} runs")]
     text = "grm-adv and two critics do not differ significantly where both are taken back."
-    if not enough:
-        return _decided([*found, (text, False, "")], False)
-    chance, measured = _higher(finished, *BACK)
-    return _decided([*found, (text, chance.low <= 0.5 <= chance.high, measured)], True)
+    few = ("Few runs that are taken back collapse.", collapsed <= FEW * runs, f"{collapsed} of {runs} runs")
+    return [*_decided([few], enough), _compared(finished, text, enough, "alike", "grm-adv", *BACK)]
 
 
 def _of_centred(finished: Finished) -> list[Judged]:
@@ -90,30 +92,29 @@ def _of_centred(finished: Finished) -> list[Judged]:
     enough = all(m in rows and min(full(rows[m]).values()) >= SEEDS for m in methods)
     raw, two, back = safe_range.CENTRED
     safe = [set(rows[m].safe) if m in rows else set() for m in (two, back)]
-    text = "Centred two critics, taken back or not, are safe at 0.02 and 0.08."
-    pairs = {
-        "grm-adv is not better than centred two critics.": (ADV, two),
-        "grm-adv is not better than centred two critics, both taken back.": (f"{ADV}-back", back),
-        "GRM-30 is better than the centred raw bonus.": ("grm-30", raw),
-    }
+    both = ("Centred two critics, taken back or not, are safe at 0.02 and 0.08.", all({0.02, 0.08} <= a for a in safe))
+    adv = "grm-adv is not better than centred two critics"
+    grm = "GRM-30 is better than the centred raw bonus."
+    return [
+        *_decided([(*both, "; ".join(map(_said, safe)))], enough),
+        _compared(finished, f"{adv}.", enough, "not better", "grm-adv", ADV, two),
+        _compared(finished, f"{adv}, both taken back.", enough, "not better", "grm-adv", f"{ADV}-back", back),
+        _compared(finished, grm, enough, "better", "GRM-30", "grm-30", raw),
+    ]
+
+
+def _compared(
+    finished: Finished, text: str, enough: bool, expected: Comparison, name: str, own: str, rival: str
+) -> Judged:
+    """Judge how a method, called `name`, compares with its rival over both tasks and all α."""
     if not enough:
-        return _decided([(sentence, False, "") for sentence in (text, *pairs)], False)
-    judged = [(text, all({0.02, 0.08} <= own for own in safe), "; ".join(map(_said, safe)))]
-    for sentence, pair in pairs.items():
-        chance, measured = _higher(finished, *pair)
-        judged.append((sentence, (chance.low > 0.5) != ("not" in sentence), measured))
-    return _decided(judged, True)
-
-
-def _higher(finished: Finished, own: str, rival: str) -> tuple[Estimate, str]:
-    """Return the probability that a method scores higher than its rival, over both tasks and all α."""
+        return decided(text, False)
     cells = [(task, alpha) for task in safe_range.TASKS for alpha in safe_range.ALPHAS]
     found = [
         [scores(task, seeds_of(finished, setting_of(task, alpha), method)) for task, alpha in cells]
         for method in (own, rival)
     ]
-    chance = probability_of_improvement(*found)
-    return chance, f"{'GRM-30' if own == 'grm-30' else 'grm-adv'} scores higher with probability {chance.format('.2f')}"
+    return compared(text, name, probability_of_improvement(*found), expected)
 
 
 def full(row: SafeRange) -> dict[float, int]:
@@ -276,6 +277,13 @@ def _decided(judged: Iterable[tuple[str, bool, str]], enough: bool) -> list[Judg
 def decided(text: str, enough: bool, right: bool = False, measured: str = "") -> Judged:
     """Judge one prediction; undecided while not all of its cells have three seeds."""
     return Judged(text, ("holds" if right else "does not hold") if enough else "undecided", measured if enough else "")
+
+
+def compared(text: str, name: str, chance: Estimate, expected: Comparison) -> Judged:
+    """Judge a sentence on how likely `name` scores higher than its rival."""
+    better, worse = chance.low > 0.5, chance.high < 0.5
+    right = {"better": better, "not better": not better, "alike": not (better or worse)}[expected]
+    return decided(text, True, right, f"{name} scores higher with probability {chance.format('.2f')}")
 
 
 def _said(alphas: Iterable[float]) -> str:

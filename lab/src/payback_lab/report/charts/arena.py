@@ -8,7 +8,7 @@ import numpy as np
 
 from payback_lab.claims.wording import least_to_most
 from payback_lab.experiments.arena.chosen import FIRST
-from payback_lab.experiments.arena.config import ADDED, FORMS, METHODS
+from payback_lab.experiments.arena.config import ADDED, ADVANTAGE_SIDE, METHODS
 from payback_lab.experiments.arena.finished import Figures
 from payback_lab.experiments.arena.measures import over_fewest, scores, shares
 from payback_lab.experiments.arena.results import StudyResults
@@ -30,7 +30,9 @@ NAMES = {
     "none": "no bonus",
     "im": "raw bonus",
     "im-centred": "raw bonus, centred",
-    **dict(zip(FORMS, ("GRM-adv", "GRM-adv, taken back", "two critics", "two critics, taken back"), strict=True)),
+    **dict(
+        zip(ADVANTAGE_SIDE, ("GRM-adv", "GRM-adv, taken back", "two critics", "two critics, taken back"), strict=True)
+    ),
 }
 """What the charts call methods for a reader who is new to all of them."""
 SHORT = {"phased": "phased-in", "pies": "PIES"}
